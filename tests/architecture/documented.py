@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 # Of the package, those which tell whether an argument is what it should be.
-CHECKERS = {"check_argnums", "check_callable", "check_flag", "check_function", "check_generator"}
+CHECKERS = {"check_argnums", "check_callable", "check_flag", "check_function", "generator_of"}
 CHECKERS |= {"check_order", "check_whole"}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.checked import check_flag, check_generator, check_whole, checked, checked_class
+from adjoint.base.checked import check_flag, check_whole, checked, checked_class, generator_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError
 from adjoint.spaces import Space
 
@@ -79,16 +79,19 @@ def test_a_class_is_checked_too():
 def test_single_checks():
     check_flag(np.True_, "flag")
     check_whole(np.int8(3), "count")
-    check_generator(np.random.default_rng(0))
+    for seed in (None, 7, [1, 2], np.uint64(2**63 + 1), np.random.SeedSequence(3)):
+        assert isinstance(generator_of(seed), np.random.Generator)
+    generator = np.random.default_rng(0)
+    assert generator_of(generator) is generator
     for wrong in (1, None, "a"):
         with pytest.raises(ArgumentTypeError, match="flag must be True or False"):
             check_flag(wrong, "flag")
     for wrong in (1.0, True, 2**64, "a"):
         with pytest.raises(ArgumentTypeError, match="count must be a whole number"):
             check_whole(wrong, "count")
-    for wrong in (-1, None, "a", 1.5):
+    for wrong in (-1, "a", 1.5, [1.5]):
         with pytest.raises(ArgumentTypeError, match="seed must be"):
-            check_generator(wrong)
+            generator_of(wrong)
 
 
 # --- public functions, with something wrong in each of their arguments ----------------------------
@@ -123,7 +126,7 @@ WRONG = {
     "check seed": lambda: ad.testing.check(np.sin, X, seed=-1),
     "check spaces": lambda: ad.testing.check(np.sin, X, spaces=3),
     "check_map linear_map": lambda: ad.testing.check_map(3),
-    "random seed": lambda: SPACE.random(None),
+    "random seed": lambda: SPACE.random("a"),
     "Dual ": lambda: ad.spaces.Dual(3),
     "Span elements": lambda: ad.spaces.Span(3, SPACE),
     "UpperTriangular strict": lambda: ad.spaces.UpperTriangular(2, strict="a"),

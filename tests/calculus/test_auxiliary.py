@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.base.held import hold
 
 X = np.array([1.0, 2.0])
 
@@ -194,3 +196,16 @@ def test_a_linear_map_with_auxiliary_is_pickled():
 
 def _with_note(x):
     return x**2, "squares"
+
+
+@pytest.mark.parametrize("transform", [ad.grad, ad.value_and_grad])
+def test_a_value_of_several_leaves_is_told_in_the_users_terms(transform):
+    with pytest.raises(ArgumentTypeError, match=r"whose value is a number; the value is \{'a': \*"):
+        transform(lambda x: ({"a": x, "b": x}, {"n": 3}), has_aux=True)(1.0)
+    with pytest.raises(ArgumentTypeError, match=r"it returned \(\*, \*, \*\)\.$"):
+        transform(lambda x: (x, 3, 2), has_aux=True)(1.0)
+
+
+def test_what_is_held_is_told_by_its_class():
+    structure = hold(*pytrees.flatten([1.0, {"n": 3, "s": "text"}]), [True, False, False])[1]
+    assert pytrees.structure_text(structure) == "[*, {'n': int, 's': str}]"

@@ -1,6 +1,8 @@
 """Leaves that carry no derivative, within containers: the function has them, results have None."""
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -168,3 +170,37 @@ def test_a_tree_of_a_single_leaf_beside_text():
     value, slopes = ad.value_and_grad(lambda p: p[1] ** 2)(("a", 3.0))
     assert (value, slopes) == (9.0, (None, 6.0))
     assert ad.grad(lambda p: p["w"].sum())({"t": "a", "w": [W][0]})["w"].tolist() == [1.0, 1.0]
+
+
+class Weighty:
+    """Something that is to go once nobody holds it."""
+
+
+def _of_x(p):
+    return np.sum(p["x"] ** 2)
+
+
+SLOPE, COMPILED = ad.grad(_of_x), ad.jit(_of_x)
+X = np.ones(2)
+CALLS = {
+    "grad": lambda held: ad.grad(lambda p: np.sum(p["x"] ** 2))({"x": X, "held": held}),
+    "the same grad": lambda held: SLOPE({"x": X, "held": held}),
+    "jit": lambda held: COMPILED({"x": X, "held": held}),
+    "jacobian": lambda held: ad.jacobian(lambda p: p["x"] ** 2)({"x": X, "held": held}),
+    "aux": lambda held: ad.grad(lambda x: (np.sum(x), {"held": held}), has_aux=True)(X),
+    "aux alone": lambda held: ad.value_and_grad(lambda x: (np.sum(x), held), has_aux=True)(X),
+    "result of jit": lambda held: ad.jit(lambda x: (np.sum(x**2), held))(X),
+    "linearize": lambda held: ad.linearize(lambda x: (x**2, held), X, has_aux=True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_keeps_what_is_held_alive(name):
+    call, known = CALLS[name], []
+    for _ in range(40):
+        held = Weighty()
+        known.append(weakref.ref(held))
+        call(held)
+        del held
+    gc.collect()
+    assert sum(one() is not None for one in known) == 0

@@ -197,3 +197,39 @@ def test_other_fractions_are_refused_with_what_to_write(function: Any, at: Any) 
 def test_decimals_are_refused_as_by_python() -> None:
     with pytest.raises(TypeError, match=r"'float' and 'decimal\.Decimal'"):
         ad.grad(lambda x: x * Decimal("0.1"))(2.0)
+
+
+def _repeated_in_place(x: Any, n: Any) -> Any:
+    values = [x]
+    values *= n
+    return sum(values) + 0.0 * x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, n: x * np.sum(np.array([1.0] * n)),
+        lambda x, n: np.sum(x * np.array(n * [1.0])),
+        lambda x, n: np.sum(x * np.array([n] * n)),
+        lambda x, n: sum((x,) * n) + 0.0 * x,
+        lambda x, n: x * len("a" * n + n * "b"),
+        lambda x, n: x * len(b"a" * n + n * b"b"),
+        _repeated_in_place,
+    ],
+)
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_what_is_repeated_asks_for_the_count(function: Any, kind: Any) -> None:
+    compiled, slope = ad.jit(function), ad.grad(function)
+    for n in map(kind, (1, 3, 2, 3, 0, -1)):
+        assert compiled(2.0, n) == function(2.0, n)
+        assert slope(2.0, n) == function(1.0, n)
+
+
+def test_what_no_count_repeats() -> None:
+    pair: Any = [1.0, 2.0]
+    for n in (np.array(3), np.array([3, 4])):  # an array, which multiplies
+        assert ad.jit(lambda x, n: np.sum(x * (pair * n)))(2.0, n) == np.sum(2.0 * (pair * n))
+    with pytest.raises(TypeError, match="can't multiply sequence by non-int"):
+        ad.jit(lambda x: np.sum(pair * x))(2.0)
+    with pytest.raises(ad.errors.ValueNeededError):
+        ad.vmap(lambda n: np.sum(np.array(pair * n)))(np.array([1, 2]))

@@ -1,5 +1,6 @@
 """The command `adjoint` as its users meet it: what it prints, where, and with which exit code."""
 
+import errno
 import io
 import os
 import subprocess
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import adjoint as ad
 from adjoint import cli
+from adjoint.commands import showing
 from adjoint.commands.app import app
 from adjoint.commands.wine import PipedConsole, _train
 from adjoint.datasets import load_wine
@@ -31,6 +33,21 @@ def raises(x):
 
 def counts(x):
     return np.argmax(x)
+
+def nothing(x):
+    pass
+
+class Odd(BaseException):
+    pass
+
+def odd(x):
+    raise Odd("beyond\\nExceptions")
+
+def leaves(x):
+    raise GeneratorExit
+
+def interrupted(x):
+    raise KeyboardInterrupt
 """
 
 
@@ -148,6 +165,59 @@ def test_what_goes_wrong_is_told_in_one_line(model: Path, command: str) -> None:
 @pytest.mark.parametrize("command", [["check"], ["show", "--vjp"]])
 def test_a_function_without_derivative_is_told_in_one_line(model: Path, command: list[str]) -> None:
     assert_one_line(run(*command, f"{model}:counts"), "Error: ")
+
+
+def test_a_function_that_returns_nothing_is_told(model: Path) -> None:
+    assert_one_line(run("show", f"{model}:nothing"), "a function that returns nothing")
+
+
+@pytest.mark.parametrize("command", ["check", "show", "explain", "bench"])
+def test_exceptions_beside_the_usual_ones_are_errors_of_the_code(model: Path, command: str) -> None:
+    assert_one_line(run(command, f"{model}:odd"), "the code raised Odd: beyond Exceptions")
+    assert_one_line(run(command, f"{model}:leaves"), "the code raised GeneratorExit")
+    assert run(command, f"{model}:interrupted").exit_code == 130
+
+
+def test_a_page_that_cannot_be_written_is_told(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(showing, "save", full)
+    page = tmp_path / "page.html"
+    result = run("show", f"{model}:loss", "--html", page)
+    assert_one_line(result, f"cannot write {page}: No space left on device")
+    assert "the code" not in result.stderr
+    assert "called with" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", ["check", "show", "explain"])
+def test_a_full_disk_is_no_fault_of_the_code(model: Path, command: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "adjoint", command, f"{model}:loss"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"adjoint {command}: cannot write the report: No space left")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_of_a_package_is_told_how_it_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "scale.py").write_text("SCALE = 2.0\n")
+    (folder / "model.py").write_text("from .scale import SCALE\ndef f(x: float): return SCALE * x")
+    result = run("check", f"{folder / 'model.py'}:f")
+    assert_one_line(result, "attempted relative import", "from package.model import f")
+    beside = tmp_path / "asked.py"
+    beside.write_text("from package.model import f\n")
+    assert run("check", f"{beside}:f", "--at", "1.0").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,47 @@ def test_interpolants_that_scipy_made_outside(name: str) -> None:
     agrees(interpolant, T)
 
 
+def _values_doubled(line: Any) -> None:
+    line.y *= 2.0
+
+
+def _values_replaced(line: Any) -> None:
+    line.y = 2.0 * line.y
+
+
+def _points_replaced(line: Any) -> None:
+    line.x = line.x + 0.01
+
+
+def _coefficients_doubled(line: Any) -> None:
+    if hasattr(line, "_spline"):
+        line._spline.c *= 2.0
+
+
+def _bounds_and_fill(line: Any) -> None:
+    line.bounds_error = False
+    line.fill_value = (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_values_doubled, _values_replaced, _points_replaced, _coefficients_doubled, _bounds_and_fill],
+)
+@pytest.mark.parametrize("kind", ["linear", "cubic", "nearest", "previous", "next"])
+@pytest.mark.parametrize("values", [Y, YY])
+def test_a_made_interp1d_is_what_scipy_evaluates(change: Any, kind: str, values: Any) -> None:
+    line = interpolate.interp1d(X, values, kind, axis=values.ndim - 1, bounds_error=False)
+    change(line)
+    for t in (T, T + 1.0):
+        np.testing.assert_allclose(ad.jit(line)(t), line(t), rtol=1e-13, atol=1e-15)
+    agrees(lambda t: line(t), T[:-1])
+
+
+def test_a_made_interp1d_of_values_that_are_nan_is_nan() -> None:
+    line = interpolate.interp1d(X, np.where(Y[2] == Y, np.nan, Y), "cubic")
+    assert np.all(np.isnan(ad.jit(line)(T)))
+
+
 def test_methods_of_interpolants_made_outside() -> None:
     agrees(lambda t: CUBIC.derivative()(t) + CUBIC(t, 2), T)
     agrees(lambda a: CUBIC.integrate(a, 3.0), X[1])

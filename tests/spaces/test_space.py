@@ -138,6 +138,21 @@ def test_random_is_repeatable_and_takes_generators():
     assert not np.array_equal(space.coordinates(first), space.coordinates(second))
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *(lambda: [1, 2], lambda: (5, 6), lambda: np.array([7, 8])),
+        *(lambda: np.random.SeedSequence(3), lambda: np.random.PCG64(4)),
+        lambda: np.uint64(2**63 + 1),
+    ],
+)
+def test_random_takes_what_numpy_takes(seed):
+    space, generator = Euclidean(3), np.random.default_rng(seed())
+    assert np.array_equal(space.random(seed()), generator.standard_normal(3))
+    assert space.contains(space.random(None))
+    assert space_error(space, seed()) < 1e-12
+
+
 def test_basis_is_a_sequence():
     basis = Euclidean(3).basis()
     assert [list(vector) for vector in basis[1:]] == [[0, 1, 0], [0, 0, 1]]

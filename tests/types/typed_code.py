@@ -36,6 +36,18 @@ def with_note(x: Array) -> tuple[float, dict[str, int]]:
     return float(np.sum(x)), {"n": 3}
 
 
+def pair(x: Any) -> tuple[float, dict[str, Any]]:
+    return float(np.sum(x)), {"n": 3}
+
+
+def with_anything(x: Array) -> tuple[float, dict[str, Any]]:
+    return pair(x)
+
+
+def untold(x: Any) -> Any:
+    return pair(x)
+
+
 def gradients() -> None:
     assert_type(ad.grad(loss)(X), Array)
     assert_type(ad.grad(loss)(X, 2.0, shift=1.0), Array)
@@ -49,6 +61,16 @@ def gradients() -> None:
     value, slope = ad.value_and_grad(with_note, has_aux=True)(X)
     assert_type(value, tuple[float, dict[str, int]])
     assert_type(slope, Array)
+    assert_type(ad.grad(pair, has_aux=True)(X), tuple[Any, dict[str, Any]])
+    assert_type(ad.grad(with_anything, has_aux=True)(X), tuple[Array, dict[str, Any]])
+    assert_type(
+        ad.value_and_grad(with_anything, has_aux=True)(X),
+        tuple[tuple[float, dict[str, Any]], Array],
+    )
+    ad.value_and_grad(pair, has_aux=True)(X)
+    ad.value_and_grad(untold, has_aux=True)(X)
+    ad.grad(untold, has_aux=bool(X.size))(X)
+    ad.grad(pair, (0,), has_aux=True)(X)
     ad.grad(lambda x: np.sum(x**2))(X)
     ad.grad(lambda x, y: np.sum(x**2) * y)(X, 3.0)
     ad.grad(lambda p: p["w"] ** 2)({"w": 2.0, "n": 3})

@@ -12,7 +12,17 @@ import inspect
 import types
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -23,6 +33,15 @@ from adjoint.base.errors import AdjointError, ArgumentTypeError
 
 Class = TypeVar("Class", bound=type)
 Test = Callable[[Any], bool]
+Seed: TypeAlias = (
+    int
+    | np.integer[Any]
+    | collections.abc.Sequence[int]
+    | np.random.SeedSequence
+    | np.random.BitGenerator
+    | np.random.Generator
+    | None
+)
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -91,13 +110,17 @@ def check_function(value: Any, argument: str) -> None:
         raise ArgumentTypeError(f"{argument} must be a function. Got {_told(value)}.")
 
 
-def check_generator(seed: Any) -> None:
-    """ArgumentTypeError unless random numbers can be drawn from it, or from what it begins."""
-    if not (_is_integer(seed) and seed >= 0) and not isinstance(seed, np.random.Generator):
+def generator_of(seed: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, which moves on if it is one; or ArgumentTypeError."""
+    try:
+        return np.random.default_rng(seed)
+    except AdjointError:
+        raise
+    except (TypeError, ValueError):
         raise ArgumentTypeError(
-            "seed must be a whole number that is not negative, or one of NumPy's generators "
-            f"(np.random.default_rng()). Got {_told(seed)}."
-        )
+            "seed must be what np.random.default_rng takes: a whole number that is not negative, "
+            f"several, None, or one of NumPy's seed sequences or generators. Got {_told(seed)}."
+        ) from None
 
 
 class Condition(NamedTuple):

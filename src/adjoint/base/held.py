@@ -7,12 +7,11 @@ stands in its structure instead, so that the tree is whole again once the leaves
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import optree
 
-from adjoint.base.pytrees import NAMESPACE, TreeDef, flatten, unflatten
+from adjoint.base.pytrees import NAMESPACE, TreeDef, unflatten
 
 _ATOMS: Final = frozenset({bool, bytes, int, range, str, type(...)})
 
@@ -66,7 +65,10 @@ def hold(
 ) -> tuple[list[Any], TreeDef | None]:
     """The leaves that move, and the structure with the others in their places."""
     held = [leaf if moving else _Held(leaf) for leaf, moving in zip(leaves, moves, strict=True)]
-    return flatten(unflatten(treedef, held))
+    if treedef is None and moves[0]:
+        return held, None
+    # Not by `flatten`: what it remembers of structures would keep what they hold alive.
+    return optree.tree_flatten(unflatten(treedef, held), namespace=NAMESPACE)
 
 
 def values_in(treedef: TreeDef | None) -> Iterator[Any]:
@@ -78,9 +80,11 @@ def values_in(treedef: TreeDef | None) -> Iterator[Any]:
             yield from values_in(child)
 
 
-@lru_cache(maxsize=1024)
 def holds(treedef: TreeDef | None) -> bool:
-    """Whether a structure holds anything."""
+    """Whether a structure holds anything.
+
+    It is not remembered: a cache would keep what is held alive.
+    """
     return any(True for _ in values_in(treedef))
 
 

@@ -7,6 +7,7 @@ dataclass, which is registered when it is first met. None is an empty container.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,6 +18,7 @@ import numpy as np
 import optree
 
 NAMESPACE = "adjoint"
+_HELD = re.compile(r"CustomTreeNode\(_Held\[(\w+)\], \[\]\)")  # see `held.py`
 TreeDef = optree.PyTreeSpec
 _ARRAYS = frozenset({np.ndarray, float, int, complex, np.float64, np.float32})
 _ATOMS = (np.ndarray, float, np.generic, int, complex)
@@ -161,12 +163,11 @@ def find(tree: Any, kind: type) -> Any:
 
 
 def structure_text(treedef: TreeDef | None) -> str:
-    """A structure as one would read it in an error message."""
-    return (
-        "an array"
-        if treedef is None
-        else str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
-    )
+    """A structure as one would read it in an error message; what it holds, by its class."""
+    if treedef is None:
+        return "an array"
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return _HELD.sub(r"\1", text.removesuffix(f", namespace={NAMESPACE!r}"))
 
 
 def _register(cls: type) -> None:

@@ -88,7 +88,12 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
 def _split_aux(treedef: Any) -> Any:
     pair = treedef is not None and treedef.type is tuple
     children: Sequence[Any] = treedef.children() if pair else ()
-    if len(children) != 2 or not children[0].is_leaf():
+    if len(children) == 2 and not children[0].is_leaf():
+        raise ArgumentTypeError(
+            "With has_aux=True the function must return a pair (value, auxiliary), whose value is "
+            f"a number; the value is {pytrees.structure_text(children[0])}."
+        )
+    if len(children) != 2:
         raise ArgumentTypeError(
             "With has_aux=True the function must return a pair (value, auxiliary); it returned "
             f"{pytrees.structure_text(treedef)}."
@@ -101,6 +106,8 @@ def _home(chosen: Chosen, space: Space | TangentBundle | None) -> Space | None:
     return None if space is None else space_of(chosen.point, space, "the argument")
 
 
+# The overloads with `has_aux` take functions of one and the same type: where an Any in a function
+# fits several whose types differ, mypy gives up and tells the caller of an untyped function.
 @overload
 def grad(
     function: Callable[Concatenate[First, Parameters], Any],
@@ -131,12 +138,12 @@ def grad(
 
 @overload
 def grad(
-    function: Callable[Parameters, Any],
-    argnums: Argnums = ...,
+    function: Callable[Concatenate[First, Parameters], tuple[Any, Auxiliary]],
+    argnums: Literal[0] = ...,
     space: Space | TangentBundle | None = ...,
     *,
     has_aux: bool,
-) -> Callable[Parameters, Any]: ...
+) -> Callable[Concatenate[First, Parameters], Any]: ...
 
 
 @named
@@ -233,12 +240,12 @@ def value_and_grad(
 
 @overload
 def value_and_grad(
-    function: Callable[Parameters, Any],
-    argnums: Argnums = ...,
+    function: Callable[Concatenate[First, Parameters], tuple[Result, Auxiliary]],
+    argnums: Literal[0] = ...,
     space: Space | TangentBundle | None = ...,
     *,
     has_aux: bool,
-) -> Callable[Parameters, Any]: ...
+) -> Callable[Concatenate[First, Parameters], Any]: ...
 
 
 @named

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from adjoint.commands.case import argument_text, opened
+from adjoint.commands.failure import writing
 from adjoint.commands.options import (
     AtOption,
     DetailsOption,
@@ -59,7 +60,8 @@ def bench(
         ]
         headings = ("", "median", "spread", "ratio", "first call", "error")
         title = f"{case.name}({given})"
-        console.print(fitted_table(headings, rows, title, _caption(measured), console.width))
+        with writing("the report"):
+            console.print(fitted_table(headings, rows, title, _caption(measured), console.width))
 
 
 def _caption(measured: Benchmark) -> str:

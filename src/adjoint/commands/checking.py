@@ -6,6 +6,7 @@ import typer
 
 import adjoint as ad
 from adjoint.commands.case import opened
+from adjoint.commands.failure import tell
 from adjoint.commands.options import (
     AtOption,
     DetailsOption,
@@ -48,6 +49,6 @@ def check(
     with opened("check", target, inputs, at, seed, details) as case:
         with case.quiet():
             report = ad.testing.check(case.function, *case.arguments, seed=seed)
-        typer.echo(str(report))
+        tell(str(report))
         if not report.passed:
             raise typer.Exit(FAILED_CHECK)

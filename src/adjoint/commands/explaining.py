@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 import textwrap
 
-import typer
-
 from adjoint.commands.case import argument_text, opened
+from adjoint.commands.failure import tell
 from adjoint.commands.options import (
     AtOption,
     DetailsOption,
@@ -44,7 +43,7 @@ def explain(
             sections = account(case.function, case.arguments)
         given = ", ".join(map(argument_text, case.arguments))
         width = max(40, min(shutil.get_terminal_size().columns, 100))
-        typer.echo(f"{case.name}({given})\n{_text(sections, width)}")
+        tell(f"{case.name}({given})\n{_text(sections, width)}")
 
 
 def _text(sections: list[Section], width: int) -> str:

@@ -40,16 +40,36 @@ def told_in_one_line(
         raise
     except CommandError as error:
         _stop(command, str(error))
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's code may raise any
         if isinstance(error, BrokenPipeError) and not _own_frames(error, file):
             _leave_quietly()
         if details:
             _print_frames(error)
         blame = "" if isinstance(error, AdjointError) else "the code raised "
-        message = f"{blame}{type(error).__name__}: {error}{_place(error, file)}"
+        told = f": {error}" if str(error) else ""
+        message = f"{blame}{type(error).__name__}{told}{_place(error, file)}"
         notes = getattr(error, "__notes__", ())
         sentences = [f"{text.rstrip('.')}." for text in (message, *notes)] if notes else [message]
         _stop(command, " ".join(sentences))
+
+
+@contextmanager
+def writing(name: object) -> Iterator[None]:
+    """What cannot be written within is told by its name: it is no error of the user's code."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write {name}: {error.strerror or error}.") from error
+
+
+def tell(report: str) -> None:
+    """Print what the command was asked for."""
+    with writing("the report"):
+        typer.echo(report)
 
 
 def _leave_quietly() -> None:

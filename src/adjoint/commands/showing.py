@@ -11,7 +11,7 @@ import typer
 import adjoint as ad
 from adjoint.base.files import save
 from adjoint.commands.case import Case, argument_text, opened
-from adjoint.commands.failure import CommandError, told_in_one_line
+from adjoint.commands.failure import CommandError, tell, told_in_one_line, writing
 from adjoint.commands.options import (
     AtOption,
     DetailsOption,
@@ -71,7 +71,7 @@ def show(
             texts = [(title, str(make())) for title, wanted, make in parts if wanted]
         for title, text in texts:
             heading = f"# {title} of {case.name}\n" if len(texts) > 1 else ""
-            typer.echo(f"{heading}{text.rstrip()}\n")
+            tell(f"{heading}{text.rstrip()}\n")
 
 
 def _check_page(html: Path | None, with_others: bool) -> None:
@@ -91,5 +91,6 @@ def _write_page(case: Case, html: Path) -> None:
     place = case.path.name if line is None else f"{case.path.name}, line {line}"
     with case.quiet():
         page = function_page(case.function, case.arguments, case.name, given, place)
-    save(html, page)
-    typer.echo(f"{html}: {len(page.encode()) // 1024} KiB; open it in a browser")
+    with writing(html):
+        save(html, page)
+    tell(f"{html}: {len(page.encode()) // 1024} KiB; open it in a browser")

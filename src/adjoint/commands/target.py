@@ -63,13 +63,31 @@ def loaded(path: Path, name: str) -> Iterator[Target]:
     sys.path.insert(0, str(path.parent))
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as error:
+            if "relative import" in str(error):
+                error.add_note(_beside_package(path, name))
+            raise
         yield Target(_find(module, name, path), name, module)
     finally:
         sys.path.remove(str(path.parent))
         for added in set(sys.modules) - before:
             if _lies_beside(sys.modules[added], path):
                 del sys.modules[added]
+
+
+def _beside_package(path: Path, name: str) -> str:
+    """How a function of a package is named to the command, which runs a file by itself."""
+    folder, parts = path.parent, [path.parent.name, path.stem]
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+        parts.insert(0, folder.name)
+    imported = f"from {'.'.join(parts)} import {name.partition('.')[0]}"
+    return (
+        f"{path.name} is part of a package, and is run here by itself: write {imported!r} into a "
+        f"file in {folder.parent}, and name that file"
+    )
 
 
 def _lies_beside(module: ModuleType, path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from adjoint.base.checked import check_generator
+from adjoint.base.checked import Seed, generator_of
 from adjoint.base.errors import ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import tree_map
 from adjoint.spaces import Euclidean, Space, TangentBundle
@@ -94,20 +94,19 @@ class Manifold(TangentBundle):
             )
 
     @final
-    def random(self, seed: int | np.random.Generator) -> Any:
+    def random(self, seed: Seed) -> Any:
         """A random point; the same seed gives the same point.
 
         Args:
-            seed: a seed, or a generator of NumPy, which moves on.
+            seed: what `np.random.default_rng` takes; a generator moves on.
 
         Returns:
             A point, of the shape and dtype of the points.
 
         Raises:
-            ArgumentTypeError: the seed is neither a whole number nor a generator.
+            ArgumentTypeError: the seed is nothing that `np.random.default_rng` takes.
         """
-        check_generator(seed)
-        return self._random(np.random.default_rng(seed))
+        return self._random(generator_of(seed))
 
     # --- tangents --------------------------------------------------------------------------------
 

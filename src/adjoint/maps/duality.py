@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from adjoint.base.checked import checked
+from adjoint.base.checked import Seed, checked
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.linear_map import LinearMap
@@ -155,7 +153,7 @@ class TranspositionDiagram:
             dual_adjoint=linear_map.T.H,
         )
 
-    def commutation_error(self, seed: int | np.random.Generator = 0) -> float:
+    def commutation_error(self, seed: Seed = 0) -> float:
         """|R_E D.H v - D.T R_F v|, relative to the larger of the two, for a random v in F.
 
         Args:
@@ -165,7 +163,7 @@ class TranspositionDiagram:
             A number, some units of rounding where the adjoint is right.
 
         Raises:
-            ArgumentTypeError: the seed is neither a whole number nor a generator.
+            ArgumentTypeError: the seed is nothing that `np.random.default_rng` takes.
         """
         v = self.map.codomain.random(seed)
         one = self.domain_riesz(self.adjoint(v))

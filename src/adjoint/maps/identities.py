@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import check_generator, checked
+from adjoint.base.checked import Seed, checked, generator_of
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Space
 
 
 @checked
-def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
+def adjoint_error(linear_map: LinearMap, seed: Seed = 0) -> float:
     """|<D u, v> - <u, D.H v>| / (|D u| |v| + |u| |D.H v|) for random u and v (E.1.52).
 
     Args:
@@ -39,8 +39,7 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
         >>> adjoint_error(wrong) > 0.01
         True
     """
-    check_generator(seed)
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     domain, codomain = linear_map.domain, linear_map.codomain
     u, v = domain.random(generator), codomain.random(generator)
     image, pulled = linear_map(u), linear_map.H(v)
@@ -49,7 +48,7 @@ def adjoint_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) ->
 
 
 @checked
-def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) -> float:
+def linearity_error(linear_map: LinearMap, seed: Seed = 0) -> float:
     """|D(a u + b v) - a D u - b D v| / (|a D u| + |b D v| + |D(a u + b v)|), all random (E.1.3).
 
     Args:
@@ -67,8 +66,7 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
         >>> linearity_error(LinearMap(Euclidean(2), Euclidean(2), lambda u: u + 1)) > 0.01
         True
     """
-    check_generator(seed)
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     domain, codomain = linear_map.domain, linear_map.codomain
     u, v = domain.random(generator), domain.random(generator)
     a, b = (float(number) for number in generator.uniform(0.5, 2.0, 2))
@@ -79,7 +77,7 @@ def linearity_error(linear_map: LinearMap, seed: int | np.random.Generator = 0) 
 
 
 @checked
-def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
+def space_error(space: Space, seed: Seed = 0) -> float:
     """The largest relative error among the laws of an inner-product space, on random elements.
 
     The laws: symmetry and linearity of the inner product, <x, y> = (Rx)(y), R^-1 R x = x and R R^-1
@@ -105,7 +103,7 @@ def space_error(space: Space, seed: int | np.random.Generator = 0) -> float:
 
 
 @checked
-def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str, float]:
+def space_errors(space: Space, seed: Seed = 0) -> dict[str, float]:
     """The relative error of each law of an inner-product space, by its name, on random elements.
 
     Args:
@@ -125,8 +123,7 @@ def space_errors(space: Space, seed: int | np.random.Generator = 0) -> dict[str,
     """
     if space.dimension == 0:
         return {}
-    check_generator(seed)
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     x, y, z = (space.random(generator) for _ in range(3))
     if not all(map(space.contains, (x, space.zero()))):
         return {"elements are elements": float("inf")}

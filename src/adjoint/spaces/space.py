@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from adjoint.base.checked import check_generator
+from adjoint.base.checked import Seed, generator_of
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -313,21 +313,20 @@ class Space(SpaceMembers):
         return self._from_coordinates(coordinates)
 
     @final
-    def random(self, seed: int | np.random.Generator) -> Any:
+    def random(self, seed: Seed) -> Any:
         """An element with standard normal coordinates; the same seed gives the same element.
 
         Args:
-            seed: a seed, or a generator of NumPy, which moves on.
+            seed: what `np.random.default_rng` takes; a generator moves on.
 
         Returns:
             An element: an array of the shape and dtype of the elements, or a tree of such for a
             product.
 
         Raises:
-            ArgumentTypeError: the seed is neither a whole number nor a generator.
+            ArgumentTypeError: the seed is nothing that `np.random.default_rng` takes.
         """
-        check_generator(seed)
-        return self._random(np.random.default_rng(seed))
+        return self._random(generator_of(seed))
 
     def _random(self, generator: np.random.Generator) -> Any:
         coordinates = generator.standard_normal(self.dimension)

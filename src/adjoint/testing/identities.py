@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjoint.base.checked import check_generator, checked
+from adjoint.base.checked import checked, generator_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, MissingTransposeError
 from adjoint.maps import LinearMap, adjoint_error, linearity_error, space_errors
 from adjoint.spaces import CustomSpace, Product, Space
@@ -121,8 +121,7 @@ def measured(name: str, where: str, error: float, tolerance: float, detail: str 
 
 def generator(*seeds: int) -> np.random.Generator:
     """Random numbers that depend on these seeds alone."""
-    check_generator(seeds[0])
-    return np.random.default_rng(seeds)
+    return generator_of(seeds)
 
 
 def _tolerance(space: Space) -> float:

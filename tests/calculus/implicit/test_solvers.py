@@ -326,3 +326,17 @@ def test_options_that_make_no_sense(make: Any) -> None:
     """A class in the place of an object, and numbers with which nothing can be found."""
     with pytest.raises(ArgumentError, match=r"must be|positive|polish is"):
         make()
+
+
+@pytest.mark.parametrize("name", ["Newton", "Anderson", "Iteration"])
+def test_a_tolerance_may_be_an_array_of_one_number(name: str) -> None:
+    tolerance: Any = np.array(1e-4)
+    solver = getattr(ad.implicit, name)(tolerance=tolerance)
+    assert solver == getattr(ad.implicit, name)(tolerance=1e-4)
+
+    def half(x: Any) -> Any:
+        return ad.implicit.root(
+            lambda y, x: (2 * y - x) / 4, 1.0, x, solver=solver, tolerance=tolerance
+        )
+
+    assert abs(ad.grad(half)(3.0) - 0.5) < 1e-3

@@ -59,6 +59,13 @@ def require_positive(name: str, **options: float | None) -> None:
             raise ArgumentError(f"{name} needs a positive {option}. Got {value!r}.")
 
 
+def as_numbers(options: Any) -> None:
+    """Arrays of NumPy's without axes become numbers: options are hashed, and arrays cannot be."""
+    for option, value in vars(options).items():
+        if type(value) is np.ndarray and not value.ndim:
+            object.__setattr__(options, option, value.item())
+
+
 def each_row(solve: SolveRows) -> SolveRows:
     """A solver of one right-hand side, on rows of many."""
 
@@ -266,6 +273,7 @@ class Krylov(LinearSolver):
             )
         if self.preconditioner is not None and not isinstance(self.preconditioner, LinearMap):
             check_function(self.preconditioner, "preconditioner")
+        as_numbers(self)
         require_positive("Krylov", tolerance=self.tolerance, limit=self.limit, restart=self.restart)
 
     def takes_blocks(self, operator: Operator) -> bool:

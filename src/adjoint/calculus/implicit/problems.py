@@ -18,7 +18,7 @@ from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import config, settings
 from adjoint.calculus.custom_arguments import fitting, matched
 from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
-from adjoint.calculus.implicit.linear_solvers import precision, require_positive
+from adjoint.calculus.implicit.linear_solvers import as_numbers, precision, require_positive
 from adjoint.calculus.implicit.systems import (
     DENSE_LIMIT,
     BoundOperator,
@@ -85,6 +85,7 @@ class SolvingOptions:
     objective: bool = False
 
     def __post_init__(self) -> None:
+        as_numbers(self)
         require_positive("An implicit function", tolerance=self.tolerance)
         if isinstance(self.polish, bool) or self.polish not in range(100):
             raise ArgumentError(

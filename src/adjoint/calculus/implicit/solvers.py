@@ -18,6 +18,7 @@ from adjoint.base.errors import (
 )
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear_solvers import (
+    as_numbers,
     check_solution,
     each_row,
     precision,
@@ -94,6 +95,7 @@ class Iteration(Solver, LinearSolver):
     limit: int = 1000
 
     def __post_init__(self) -> None:
+        as_numbers(self)
         require_positive("Iteration", tolerance=self.tolerance, limit=self.limit)
 
     def find(self, problem: Problem) -> Rows:
@@ -160,6 +162,7 @@ class Anderson(Solver):
     limit: int = 200
 
     def __post_init__(self) -> None:
+        as_numbers(self)
         require_positive("Anderson", memory=self.memory, tolerance=self.tolerance, limit=self.limit)
 
     def find(self, problem: Problem) -> Rows:
@@ -223,6 +226,7 @@ class Newton(Solver):
     limit: int = 50
 
     def __post_init__(self) -> None:
+        as_numbers(self)
         require_positive("Newton", tolerance=self.tolerance, limit=self.limit)
 
     def find(self, problem: Problem) -> Rows:

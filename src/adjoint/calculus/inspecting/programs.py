@@ -95,6 +95,11 @@ class ProgramView:
 
     def _moving(self) -> list[bool]:
         """The active inputs, if there is anything to differentiate."""
+        if not self.program.outputs:
+            raise NotDifferentiableError(
+                "A derivative was asked of a function that returns nothing. Return the value whose "
+                "derivative is wanted."
+            )
         if not any(atom.type.inexact for atom in self.program.outputs):
             types = ", ".join(str(atom.type) for atom in self.program.outputs)
             raise NotDifferentiableError(

@@ -40,6 +40,7 @@ def _binary(
     op = UFUNCS[ufunc].bare
     divisor = asked_not_zero if ufunc in _DIVISIONS else None
     compares = ufunc in _COMPARISONS  # which are exact, of fractions
+    multiplies = ufunc is np.multiply
 
     def ours(self: Any, other: Any) -> Any:
         return as_python(apply(op, (self, other)), self, other)
@@ -49,11 +50,13 @@ def _binary(
     def slowly(self: Traced, other: Any) -> Any:
         if not compares and isinstance(other, Fraction) and _is_double(self):
             return python(self, float(other))
+        if multiplies and isinstance(other, _REPEATED) and _counts(self):
+            return NotImplemented
         if other is None or isinstance(other, (str, bytes)):
             return python(self._value, other)  # which no number equals
         if _refuses(other) or _overrides(type(other), mirror):
             return python(self, lifted(other)) if _is_numpys(other) else NotImplemented
-        if ufunc is np.multiply and hooks.is_sparse(other):
+        if multiplies and hooks.is_sparse(other):
             return hooks.star(self, other)
         result = beside(python, ours, (self, other), {})
         if whole is not None and type(result) is Traced and type(result._value) is int:
@@ -65,9 +68,11 @@ def _binary(
     def reflected(self: Traced, other: Any) -> Any:
         if not compares and isinstance(other, Fraction) and _is_double(self):
             return python(float(other), self)
+        if multiplies and isinstance(other, _REPEATED) and _counts(self):
+            return NotImplemented
         if _refuses(other):
             return python(lifted(other), self) if _is_numpys(other) else NotImplemented
-        if ufunc is np.multiply and hooks.is_sparse(other):
+        if multiplies and hooks.is_sparse(other):
             return hooks.star(other, self)
         return beside(python, ours, (other, self), {})
 
@@ -81,6 +86,14 @@ def _binary(
         return swapped(self, other)
 
     return forward, swapped if divisor is None else dividing
+
+
+def _counts(x: Traced) -> bool:
+    """Whether it is a count beside a list or a text, which Python repeats so often.
+
+    Python does so once a number takes no part: it asks for `__index__`, which is a question.
+    """
+    return x.type.ndim == 0 and x.type.dtype.kind in "biu" and not is_cell(x)
 
 
 def _is_double(x: Traced) -> bool:
@@ -127,6 +140,7 @@ def _raised(one: Any, other: Any) -> Any:
 
 
 _BITS = 62
+_REPEATED = (list, tuple, str, bytes, bytearray)
 _GROWING: dict[Any, Callable[[Any, Any], Any]] = {
     **{np.add: np.add, np.subtract: np.subtract, np.multiply: np.multiply},
     np.left_shift: _shifted,

@@ -52,19 +52,38 @@ def interp1d(
         points, values = points[order], values[order]
     further = isinstance(fill_value, str) and fill_value == "extrapolate"
     strict = not further and (bounds_error is None or bounds_error)
+    ends = None if further else fill_value
+    if further and kind in _UNKNOWN_BEYOND:
+        ends = _UNKNOWN_BEYOND[kind](values)
+    return _within(
+        lambda x: _interpolated(kind, points, values, x), points, ends, strict=strict, axis=axis
+    )
+
+
+def _within(
+    inside: Callable[[Any], Any], points: Any, ends: Any, *, strict: bool, axis: int
+) -> Callable[[Any], Any]:
+    """What interpolates between the first and the last point, and is something else beyond.
+
+    Args:
+        inside: the interpolation, whose first axes are those of the places.
+        points: those whose first and last bound it.
+        ends: what it is beyond them: a pair, or one for both; None: as inside.
+        strict: whether places beyond are an error instead.
+        axis: where the axes of the places are to stand.
+    """
+    if strict:  # the error, or NaN where the points are other ones later
+        ends = (np.nan, np.nan)
+    if ends is not None and not isinstance(ends, tuple):
+        ends = (ends, ends)
 
     def function(x_new: Any) -> Any:
         where = real_places(x_new)
         if strict:
             low, high = concrete(points[0]), concrete(points[-1])
             check_inside("interp1d", where, low, high)
-        values_there = _interpolated(kind, points, values, where)
-        ends = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
-        if strict:  # the error, or NaN where the points are other ones later
-            ends = (np.nan, np.nan)
-        if further and kind in _UNKNOWN_BEYOND:
-            ends = _UNKNOWN_BEYOND[kind](values)
-        if not further or kind in _UNKNOWN_BEYOND:
+        values_there = inside(where)
+        if ends is not None:
             below, above = (
                 column(outside, values_there) for outside in (where < points[0], where > points[-1])
             )
@@ -86,20 +105,21 @@ _UNKNOWN_BEYOND: Final[dict[Any, Callable[[Any], tuple[Any, Any]]]] = {
 def _interpolated(kind: str | int, points: Any, values: Any, x: Any) -> Any:
     if type(kind) is int:
         return interpolating_spline(points, values, kind)(x)
-    place = interval(points, x)
     if kind in ("nearest", "previous", "next"):
-        last = np.shape(points)[0] - 1
-        if kind == "nearest":
-            chosen = np.searchsorted((points[1:] + points[:-1]) / 2.0, x, side="left")
-        else:
-            side: Any = "right" if kind == "previous" else "left"
-            shift = 1 if kind == "previous" else 0
-            chosen = np.searchsorted(points, x, side=side) - shift
-        return at_places(values, np.clip(chosen, 0, last))
+        searched = (points[1:] + points[:-1]) / 2.0 if kind == "nearest" else points
+        return _stepwise(kind, searched, values, x)
+    place = interval(points, x)
     low, high = at_places(points, place), at_places(points, place + 1)
     below, above = at_places(values, place), at_places(values, place + 1)
     share = column((x - low) / (high - low), below)
     return below * (1 - share) + above * share
+
+
+def _stepwise(kind: str, searched: Any, values: Any, x: Any) -> Any:
+    """The value at a point: the nearest one, by the middles between them, or a neighbour."""
+    side: Any = "right" if kind == "previous" else "left"
+    chosen = np.searchsorted(searched, x, side=side) - (kind == "previous")
+    return at_places(values, np.clip(chosen, 0, np.shape(values)[0] - 1))
 
 
 @implements_scipy("interpolate", "RegularGridInterpolator")
@@ -201,12 +221,49 @@ def _from_univariate(spline: Any) -> FittedSpline:
 
 
 def _from_interp1d(function: Any) -> Any:
-    kind = getattr(function, "_kind", "linear")
-    kind = function._spline.k if kind == "spline" else kind
-    ends = function.fill_value
-    return interp1d(
-        function.x, function.y, kind, function.axis, True, function.bounds_error, ends, True
+    """From what SciPy's object evaluates, which its public `x` and `y` are only in part.
+
+    They may have been written over since it was made: `x` bounds the places, and the rest follows
+    what was derived from both.
+    """
+
+    def beyond(filled: Any) -> Any:
+        return np.reshape(filled, () if filled.size == 1 else function._y_extra_shape)
+
+    ends = None
+    if not function._extrapolate:
+        ends = beyond(function._fill_value_below), beyond(function._fill_value_above)
+    return _within(
+        _inside_of(function),
+        function.x,
+        ends,
+        strict=bool(function.bounds_error),
+        axis=function._y_axis,
     )
+
+
+def _inside_of(function: Any) -> Callable[[Any], Any]:
+    """What a made `interp1d` evaluates between its points."""
+    kind, rest = function._kind, function._y_extra_shape
+    if kind == "spline":
+        fitted = function._spline
+        spline = Spline(fitted.t, fitted.c, fitted.k, fitted.extrapolate, fitted.axis)
+        factor = np.nan if function._call.__name__ == "_call_nan_spline" else 1.0
+        return lambda x: np.reshape(spline(x), (*np.shape(x), *rest)) * factor
+    values = np.reshape(function._y, (-1, *rest))
+    if kind == "linear":
+        if function._call.__name__ == "_call_linear_np":
+            values = function.y
+        return lambda x: _interpolated(kind, function.x, values, x)
+    if kind == "nearest":
+        searched = function.x_bds
+    elif kind in ("previous", "next"):  # which SciPy searches beside the points, not at them
+        searched = np.nextafter(function._x_shift, np.inf if kind == "previous" else -np.inf)
+    else:
+        raise UnsupportedFunctionError(
+            f"scipy.interpolate.interp1d is not differentiated with kind={kind!r}."
+        )
+    return lambda x: _stepwise(kind, searched, values, x)
 
 
 stands_in(
