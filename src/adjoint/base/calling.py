@@ -129,7 +129,7 @@ def usage(name: str, parameters: Sequence[inspect.Parameter]) -> str:
     needed = [
         "*" * (one.kind is one.VAR_POSITIONAL) + ("f" if one.name == "function" else one.name)
         for one in parameters
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+        if one.name == "function" or (one.default is one.empty and one.kind is not one.VAR_KEYWORD)
     ]
     written = f"{name}({', '.join(needed)})"
     if needed == ["f"]:
