@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args, overload
 
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError
 from adjoint.calculus.arguments import check_callable
 from adjoint.interop.exported import Exported, ExportedC
@@ -183,6 +184,7 @@ def export(
 ) -> ExportedC: ...
 
 
+@named
 def export(
     function: Callable[..., Any],
     *args: Any,

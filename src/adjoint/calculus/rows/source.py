@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 
 _CHUNK_BYTES: Final = 1 << 24  # of rows that are read at a time, if nobody says how many
@@ -83,6 +84,7 @@ class Rows:
         return np.ascontiguousarray(whole)
 
 
+@named
 def rows(source: Any, chunk: int | None = None) -> Rows:
     """Rows of an array that memory need not hold, as an argument of a derivative.
 
