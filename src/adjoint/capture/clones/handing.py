@@ -81,3 +81,13 @@ def handing_method(function: Any) -> Callable[..., Any]:
 
 
 BUILTINS.update(map=handing(map), filter=handing(filter))
+
+
+def is_partial(value: Any) -> bool:
+    """Whether it calls as `functools.partial` does: a class that inherits from that may not."""
+    if type(value) is functools.partial:
+        return True
+    return isinstance(value, functools.partial) and type(value).__call__ is _PARTIALS_CALL
+
+
+_PARTIALS_CALL: Final = functools.partial.__call__
