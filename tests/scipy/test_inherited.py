@@ -114,6 +114,9 @@ FUNCTIONS: dict[str, Any] = {
     "functools.partial": lambda x: PARTIAL(x),
     "a method of its own": lambda x: 1.0 * ADDING.twice(x),
     "a call of what adds a method": lambda x: 1.0 * ADDING(x),
+    "map": lambda x: sum(map(MADE["CubicSpline"], [x, 0.5 * x])),
+    "map of what overrides no call": lambda x: sum(map(ADDING, [x, 0.5 * x])),
+    "bound by functools.partial": lambda x: 1.0 * functools.partial(ADDING, x)(),
     "the class": lambda x: x * (2 if isinstance(ADDING, interpolate.CubicSpline) else 3),
 }
 
