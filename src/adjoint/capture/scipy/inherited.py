@@ -72,10 +72,10 @@ def overridden(kind: type, name: str) -> str | None:
     It can be told where the code of the library's uses the object for its attributes alone.
     """
     bases = [base for base in kind.__mro__ if is_librarys(base)]
-    found = {key: base for base in reversed(kind.__mro__[:-1]) for key in vars(base)}
+    sources = {key: base for base in reversed(kind.__mro__[:-1]) for key in vars(base)}
     overrides = {
         key
-        for key, base in found.items()
+        for key, base in sources.items()
         if key != name
         and not is_librarys(base)
         and (key == "__call__" or not key.startswith(("__", "_abc_")))
@@ -100,9 +100,9 @@ def _used(bases: list[type], name: str) -> frozenset[str]:
                 continue
             if _hands_itself_on(function.__code__):
                 return _ANYTHING
-            found = set(function.__code__.co_names) - used
-            used |= found
-            waiting += found
+            looked_up_there = set(function.__code__.co_names) - used
+            used |= looked_up_there
+            waiting += looked_up_there
     return frozenset(used)
 
 
