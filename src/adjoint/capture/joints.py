@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adjoint.base.settings import UNDER_WAY
-from adjoint.capture.clones import interception, rebinding, users
+from adjoint.capture.clones import interception, reaching, rebinding, users
 from adjoint.capture.facts import remains, settled
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
@@ -18,6 +18,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
+    called=lambda function: reaching.CALLEE @ function,
     clone=lambda function: rebinding.clone(function).call,
     defers=sparse.defers,
     entries=entries.entries,

@@ -16,6 +16,7 @@ from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
+from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.escape import read_back
 from adjoint.capture.recording.filled import Filled
 from adjoint.capture.recording.hooks import hooks
@@ -205,7 +206,11 @@ def called_class(kind: type) -> Any:
 
 
 class Same:
-    """`asker @ (a, b)` is `a is b`, where a stand-in is what it stands for."""
+    """`asker @ (a, b)` is `a is b`, where a stand-in is what it stands for.
+
+    `x is True` is asked of the value beside a traced one: Python's comparisons give Python's True,
+    NumPy's another, and a program is right where the answer is the same.
+    """
 
     __slots__ = ("inverted",)
 
@@ -221,7 +226,26 @@ class Same:
             if type(first) is type(second) is np.ndarray and _differ(one, other):
                 note_effect("it asks whether two arguments are the same array")
                 one, other = first, second
+            elif _is_one_of_few(one, other):
+                one, other = _object_of(one), _object_of(other)
         return (one is other) is not self.inverted
+
+
+def _is_one_of_few(one: Any, other: Any) -> bool:
+    """Whether two may be one object for their value: of truth values there are no others."""
+    kind = class_of(one)
+    return kind in _FEW and kind is class_of(other)
+
+
+_FEW: Final = frozenset({bool, np.bool_, int})
+
+
+def _object_of(value: Any) -> Any:
+    """The object that Python would have in the place of a value, which is asked for."""
+    if type(value) is not Traced:
+        return value
+    kind = class_of(value)
+    return concrete(value) if kind is int else kind(concrete(value, "bool"))
 
 
 def _given(value: Any) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adjoint.capture.clones.classes import BUILTINS
-from adjoint.capture.recording.hooks import handed
+from adjoint.capture.recording.hooks import handed, hooks
 
 _CALLING: Final = frozenset(
     {
@@ -68,7 +68,23 @@ def _package(function: Any) -> str:
 @functools.lru_cache(maxsize=256)
 def handing(function: Any) -> Callable[..., Any]:
     """What is called in its place."""
-    return handing_method(function)
+    ours = handing_method(function)
+    return lambda *args, **kwargs: ours(*map(called, args[:1]), *args[1:], **kwargs)
+
+
+def called(value: Any) -> Any:
+    """What is certain to be called: an object whose class inherits from a library's is ours there.
+
+    Others that have a `__call__` work as they are.
+    """
+    if type(value) in _MAY_CALL or not callable(value):
+        return value
+    homes = [base.__module__.partition(".")[0] for base in type(value).__mro__]
+    inherits = homes[0] not in _UNDERSTOOD and not _UNDERSTOOD.isdisjoint(homes)
+    return hooks.called(value) if inherits else value
+
+
+_UNDERSTOOD: Final = frozenset({"numpy", "scipy"})
 
 
 def handing_method(function: Any) -> Callable[..., Any]:
@@ -81,3 +97,13 @@ def handing_method(function: Any) -> Callable[..., Any]:
 
 
 BUILTINS.update(map=handing(map), filter=handing(filter))
+
+
+def is_partial(value: Any) -> bool:
+    """Whether it calls as `functools.partial` does: a class that inherits from that may not."""
+    if type(value) is functools.partial:
+        return True
+    return isinstance(value, functools.partial) and type(value).__call__ is _PARTIALS_CALL
+
+
+_PARTIALS_CALL: Final = functools.partial.__call__

@@ -13,13 +13,14 @@ import builtins
 import dis
 import sys
 import types
+from operator import is_, is_not
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.interpreter import knows_bytecode
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
-from adjoint.capture.bytecode.code import CALLED, CONSTANTS, note_original
+from adjoint.capture.bytecode.code import CALLED, note_original
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
 from adjoint.capture.clones.attempts import note_attempts
@@ -360,7 +361,7 @@ class _InterceptedCode:
         family, count, asker = OPERATORS[name]
         if name == "BINARY_OP" and instruction.argument in PRODUCTS and "products" in self.families:
             family = "products"
-        if family not in self.families or (family == "identity" and before.name in CONSTANTS):
+        if family not in self.families or (family == "identity" and self._is_no_number(before)):
             return [instruction]
         pack = [self._added(instruction, "BUILD_TUPLE", count)] if count > 1 else []
         group = [*pack, *self._asked(instruction, asker(instruction.argument))]
@@ -369,6 +370,12 @@ class _InterceptedCode:
         if instruction.name == "GET_ITER":
             group.append(instruction)  # from 3.15 on it puts a place beside the iterator
         return group
+
+    def _is_no_number(self, before: Instruction) -> bool:
+        """Whether an instruction loads a constant that no traced value is, as in `x is None`."""
+        if before.name != "LOAD_CONST":
+            return before.name == "LOAD_COMMON_CONSTANT"  # a class, or a builtin
+        return not isinstance(self.code.co_consts[before.argument], int)
 
     def _class_pattern(self, instruction: Instruction) -> list[Instruction]:
         """`case kind(...)`: what is matched, the class and the names of attributes lie on top."""
@@ -441,7 +448,7 @@ def _is_plain_member(value: Any) -> bool:
     Classes do, and so do methods of an object, such as `np.random.shuffle`, and functions that are
     not known to be pure.
     """
-    if calls_functions(value) or is_of_values(value):
+    if calls_functions(value) or is_of_values(value) or value is is_ or value is is_not:
         return False
     if isinstance(value, types.BuiltinFunctionType):
         if is_foreign(value):

@@ -22,6 +22,7 @@ from adjoint.capture.clones.classes import BUILTINS, STANDING, called_class, cla
 from adjoint.capture.clones.compiled import source_of
 from adjoint.capture.clones.drawing import drawing
 from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
+from adjoint.capture.clones.inheriting import inherited_call, inherited_method, inside
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
     Rebound,
@@ -310,9 +311,11 @@ def _look_up(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
     plain: Any = object.__getattribute__
     if kind.__getattribute__ is not plain:  # a class with a metaclass is one too
         return give(getattr(owner, name))
+    if member is not _ABSENT and (method := inherited_method(owner, name, base)) is not None:
+        return method
     if what in _DESCRIPTORS and not (give is seen and what is types.FunctionType):
         return _described(owner, name, member, what, give)
-    if member is _ABSENT and name not in _inside(owner):
+    if member is _ABSENT and name not in inside(owner):
         fallback: Any = getattr(kind, "__getattr__", None)
         if is_reached(fallback):
             return give(entered(clone(fallback))(owner, name))
@@ -327,10 +330,6 @@ _DESCRIPTORS: Final = frozenset(
 )
 
 
-def _inside(owner: Any) -> dict[str, Any]:
-    return getattr(owner, "__dict__", {})
-
-
 def _described(owner: Any, name: str, member: Any, what: type, give: Callable[[Any], Any]) -> Any:
     """What a method or a property in a class is for an object."""
     if what is property:
@@ -343,7 +342,7 @@ def _described(owner: Any, name: str, member: Any, what: type, give: Callable[[A
             if not is_reached(fallback):
                 raise
             return give(entered(clone(fallback))(owner, name))  # type: ignore[arg-type]
-    if name not in _inside(owner):
+    if name not in inside(owner):
         if what is types.FunctionType:
             cloned = clone_of(member)
             return types.MethodType(reached(member) if cloned is None else entered(cloned), owner)
@@ -374,6 +373,8 @@ def _look_up_above(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
             getter: Any = member.fget if type(member) is property else None
             if is_reached(getter):
                 return give(entered(clone(getter))(owner.__self__))
+            if (method := inherited_method(owner.__self__, name, base, owner)) is not None:
+                return method
             break
     return give(getattr(owner, name))
 
@@ -458,7 +459,8 @@ class _Callee:
             if (stand_in := scipy_object(called)) is not None:
                 return stand_in
             call: Any = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
-            return types.MethodType(entered(clone(call)), called) if is_reached(call) else called
+            own = is_reached(call)
+            return types.MethodType(entered(clone(call)), called) if own else inherited_call(called)
         effect = kind_effect(kind)
         if effect is not None:
             note_effect(effect)

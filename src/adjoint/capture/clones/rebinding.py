@@ -28,7 +28,7 @@ from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.classes import BUILTINS, build_class
 from adjoint.capture.clones.compiled import Sourced, source_of
 from adjoint.capture.clones.drawing import drawing, is_random_module
-from adjoint.capture.clones.handing import calls_functions, handing
+from adjoint.capture.clones.handing import called, calls_functions, handing, is_partial
 from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
 from adjoint.capture.clones.memoised import Memoised, forget_values
 from adjoint.capture.clones.remembered import is_recursive, remembering
@@ -220,19 +220,18 @@ def rebind(value: Any) -> Any:
             if around is not value:
                 return around
     elif isinstance(value, types.ModuleType):
-        shadow = shadow_of(value)
-        if shadow is not None:
+        if (shadow := shadow_of(value)) is not None:
             return shadow
         return UserModule(value) if is_users_module(value) else value
     elif (drawn := drawing(value)) is not None:
         return drawn
     elif type(value) is Derived:
         return value  # which captures its function itself
-    elif isinstance(value, functools.partial):
-        return _rebind_partial(value)
+    elif is_partial(value):
+        return rebind_partial(value)
     elif type(value) is np.vectorize:
         return Vectorize.like(value, rebind(value.pyfunc))
-    elif isinstance(value, KINDS):  # a polynomial that takes traced points and numbers
+    elif type(value) in KINDS:  # a polynomial that takes traced points and numbers
         return lifted(value)
     elif type(value) is _CACHED:
         inner = value.__wrapped__
@@ -261,16 +260,17 @@ def _is_no_clone(function: types.FunctionType) -> bool:
     return type(function.__globals__) is not Rebound and is_users(function)
 
 
-def _rebind_partial(value: functools.partial[Any]) -> Any:
+def rebind_partial(value: functools.partial[Any]) -> Any:
+    """What `functools.partial` calls for it, whatever a class that inherits from it does."""
     keywords = {name: _rebind_argument(argument) for name, argument in value.keywords.items()}
-    return functools.partial(rebind(value.func), *map(_rebind_argument, value.args), **keywords)
+    arguments = map(_rebind_argument, value.args)
+    return functools.partial(rebind(called(value.func)), *arguments, **keywords)
 
 
 def _rebind_argument(value: Any) -> Any:
     """What a bound argument becomes: functions are clones, data stays."""
-    if type(value) in _PLAIN or not callable(value):
-        return value
-    return rebind(value)
+    plain = type(value) in _PLAIN or not callable(value)
+    return value if plain else rebind(value)
 
 
 _CACHED = type(functools.lru_cache(lambda: None))

@@ -20,7 +20,7 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, ValueNeededError
 from adjoint.capture.clones.attempts import attempted
-from adjoint.capture.clones.classes import is_exact, refused_class, stand_in
+from adjoint.capture.clones.classes import Same, is_exact, refused_class, stand_in
 from adjoint.capture.clones.drawing import drawing, is_random_module
 from adjoint.capture.clones.shadow_math import LIBRARY
 from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
@@ -397,6 +397,8 @@ def _is_numpys_function(value: Any) -> bool:
 
 _shadows.update(LIBRARY)
 _shadows[math], _shadows[cmath] = ShadowModule(math), ShadowModule(cmath)
+_shadows[operator.is_] = lambda one, other: Same(False) @ (one, other)
+_shadows[operator.is_not] = lambda one, other: Same(True) @ (one, other)
 
 # --- classes --------------------------------------------------------------------------------------
 

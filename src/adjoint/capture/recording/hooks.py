@@ -49,6 +49,7 @@ class Hooks:
     set_shape: Callable[..., None]
     reaches_traced: Callable[[Any], bool]
     rebind: Callable[[Any], Any]
+    called: Callable[[Any], Any]
     clone: Callable[[Any], Any]
     rewritten: Callable[..., Any]
     is_excused: Callable[[str, str], bool]

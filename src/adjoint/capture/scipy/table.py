@@ -102,19 +102,31 @@ def constant_scipy(part: str, *names: str) -> None:
 
 
 def scipy_object(value: Any) -> Any:
-    """The stand-in of an object that SciPy made, such as a spline; None for others."""
+    """The stand-in of an object that SciPy made, such as a spline; None for others.
+
+    An object of a class of the user's that inherits from SciPy's is itself, and `scipy_part` of it
+    what it inherits.
+    """
     if type(value) is types.BuiltinMethodType:  # as `factorized` gives the `solve` of factors
         owner = value.__self__
         stand_in = scipy_object(owner) if type(owner).__name__ == "SuperLU" else None
         return stand_in if stand_in is None else getattr(stand_in, value.__name__)
+    return scipy_part(value) if _is_theirs(type(value)) else None
+
+
+def scipy_part(value: Any) -> Any:
+    """What stands for an object by the class of SciPy's that it is of, or inherits from."""
     for kind in type(value).__mro__[:-1]:
-        home = kind.__module__
-        # What SuperLU makes says that it is of `builtins`, as compiled classes may.
-        theirs = home.startswith("scipy.") or (home, kind.__name__) == ("builtins", "SuperLU")
-        stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if theirs else None
+        stand_in_class = SCIPY_OBJECTS.get(kind.__name__) if _is_theirs(kind) else None
         if stand_in_class is not None:
             return _made_as(type(value), stand_in_class(value))
     return None
+
+
+def _is_theirs(kind: type) -> bool:
+    # What SuperLU makes says that it is of `builtins`, as compiled classes may.
+    home = kind.__module__
+    return home.startswith("scipy.") or (home, kind.__name__) == ("builtins", "SuperLU")
 
 
 def _made_as(kind: type, value: Any) -> Any:

@@ -6,6 +6,7 @@ derivatives; where two points are equally near, they have a kink.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,7 +28,9 @@ class NearestPoints:
     def query(self, x: Any, k: Any = 1, eps: Any = 0, p: Any = 2, **options: Any) -> Any:
         """The distances from the nearest points, and which these are. Shapes are as SciPy's."""
         x = as_array(x)
-        _, places = self._tree.query(np.asarray(concrete(x)), k, eps, p, **options)
+        # Asked of SciPy's class, for the user's may override it and has come here through super().
+        query = import_module("scipy.spatial").cKDTree.query
+        _, places = query(self._tree, np.asarray(concrete(x)), k, eps, p, **options)
         missing = np.equal(places, self._tree.n)  # where fewer points are near enough
         points = np.asarray(self._tree.data)[np.where(missing, 0, places)]
         steps = (x if np.ndim(places) < x.ndim else x[..., None, :]) - points

@@ -270,9 +270,20 @@ class PolynomialSeries:
 
 
 def lifted(plain: Any) -> Any:
-    """A polynomial as a `PolynomialSeries`."""
+    """A polynomial of NumPy's as a `PolynomialSeries`."""
     if isinstance(plain, PolynomialSeries):
         return plain
+    if type(plain) not in KINDS:
+        raise UnsupportedFunctionError(
+            f"{type(plain).__name__} inherits from a polynomial of NumPy's, and may override what "
+            "is done with it here: arithmetic and compositions with traced values are those of "
+            "NumPy's classes alone. Call it at points, or write the arithmetic in NumPy."
+        )
+    return as_series(plain)
+
+
+def as_series(plain: Any) -> Any:
+    """What a polynomial is by its class of NumPy's, whatever a class that inherits does."""
     series: Any = object.__new__(SERIES[_kind_of(type(plain))])
     series.__dict__ = plain.__dict__  # shared, so that later changes of the original are seen
     return series
