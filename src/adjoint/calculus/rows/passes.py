@@ -103,7 +103,7 @@ def _captured(
         args, kwargs = pytrees.unflatten(treedef, whole)
         return target(*args, **kwargs)
 
-    types = [leaf.type if isinstance(leaf, Rows) else type_of(leaf) for leaf in given]
+    types = [leaf.whole_type if isinstance(leaf, Rows) else type_of(leaf) for leaf in given]
     known = {n: leaf for n, leaf in enumerate(given) if not isinstance(leaf, Rows)}
     active = [type_.inexact for type_ in types]
     return capture(function, call, types, known, active, lines=True, meaning=_MEANING)

@@ -52,7 +52,7 @@ class Rows:
         return self.shape[0]
 
     @property
-    def type(self) -> ArrayType:
+    def whole_type(self) -> ArrayType:
         """The type of all of them."""
         return array_type(self.shape, self.dtype)
 

@@ -182,7 +182,7 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
             respect to weights that all have is summed over the devices once.
 
     Returns:
-        The same tree with `DeviceArray`s.
+        The same tree, with a `DeviceArray` in the place of each array.
 
     Raises:
         XlaUnavailableError: JAX or the device is not there.
