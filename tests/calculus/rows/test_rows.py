@@ -201,6 +201,29 @@ def test_a_branch_on_rows_is_refused() -> None:
         close(bent(w, ad.rows(X, chunk=300)), bent(w, X))
 
 
+def test_without_replay_too() -> None:
+    with ad.config(replay=False):
+        found = ad.grad(squares)(W, ad.rows(X, chunk=300), ad.rows(Y, chunk=300))
+    close(found, ad.grad(squares)(W, X, Y))
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda rows: np.sum(rows),
+        lambda rows: rows @ W,
+        lambda rows: W * rows,
+        lambda rows: squares(W, rows, Y),
+        lambda rows: ad.grad(lambda w: squares(w, rows, Y))(W),
+        lambda rows: ad.jit(lambda w: squares(w, rows, Y))(W),
+        lambda rows: ad.grad(lambda w: ad.grad(squares)(w, rows, Y)[0])(W),
+    ],
+)
+def test_rows_are_no_array(misuse: Any) -> None:
+    with pytest.raises(ad.errors.AdjointError, match=r"rows are read some at a time|Rows"):
+        misuse(ad.rows(X))
+
+
 # --- sources --------------------------------------------------------------------------------------
 
 

@@ -110,6 +110,8 @@ def replay(
     """
     chosen = settings()
     if way is None or not chosen.replay or current() is not None:
+        if has_rows((args, kwargs)) and current() is None:
+            return over_rows(partial(compute, function), args, kwargs)
         return compute(function, *args, **kwargs)
     shelf = shelf_of(way, function)
     root = function if extra is None else With(function, extra)

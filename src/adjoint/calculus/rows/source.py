@@ -51,6 +51,13 @@ class Rows:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise ArgumentTypeError(
+            "rows are read some at a time, and are no array: give them as an argument to what "
+            "ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian or ad.jit has made, and not to "
+            "NumPy, nor from outside of the function."
+        )
+
     @property
     def whole_type(self) -> ArrayType:
         """The type of all of them."""
