@@ -32,6 +32,7 @@ from adjoint.calculus.second_order import (
     lagrangian_hessian,
     second_derivative,
 )
+from adjoint.calculus.sparsity.patterns import sparsity
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.calculus.taylor import taylor
 from adjoint.primitives.elementwise.kink_table import KinkKind
@@ -77,6 +78,7 @@ __all__ = [
     "pullback_metric",
     "scan",
     "second_derivative",
+    "sparsity",
     "stop_gradient",
     "switch",
     "taylor",

@@ -14,6 +14,12 @@ from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.calculus.planning import Mode, ModeName, as_mode, check_real, jacobian_program
+from adjoint.calculus.sparsity import (
+    check_sparse_mode,
+    rows_of_blocks,
+    settled,
+    sparse_results,
+)
 from adjoint.pipeline import prepare, run
 
 
@@ -23,6 +29,7 @@ def jacobian(
     argnums: Argnums = 0,
     mode: Mode | ModeName = Mode.AUTO,
     has_aux: bool = False,
+    sparse: bool = False,
 ) -> Callable[Parameters, Any]:
     """The Jacobian of a function, as arrays of shape `result.shape + argument.shape`.
 
@@ -34,6 +41,8 @@ def jacobian(
         argnums: with respect to which arguments.
         mode: a member of `Mode`, or its value: "forward", "reverse", ...
         has_aux: whether the function returns a pair `(value, auxiliary)`.
+        sparse: whether to find out which numbers depend on which, and to compute the entries that
+            are not zero alone: several columns, or rows, by one product.
 
     Returns:
         A function that returns, in the structure of the result, trees in the structure of the
@@ -54,9 +63,12 @@ def jacobian(
     """
     check_callable(function, "jacobian")
     check_flag(has_aux, "has_aux")
+    check_flag(sparse, "sparse")
     check_argnums(argnums)
     mode = as_mode(mode)
-    way = way_of("jacobian", argnums, has_aux, mode)
+    if sparse:
+        check_sparse_mode(mode)
+    way = way_of("jacobian", argnums, has_aux, mode, sparse)
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
@@ -65,6 +77,11 @@ def jacobian(
         refuse_covector_results(output_tree, "jacobian")
         check_real(chosen.types, captured.output_types[:kept])
         count = len(chosen.leaves)
+        if sparse:
+            aux, blocks = sparse_results(chosen, captured, kept, mode, None, function)
+            rows = rows_of_blocks(blocks, count)
+            result = pytrees.unflatten(output_tree, [chosen.unflatten(row) for row in rows])
+            return (result, pytrees.unflatten(aux_tree, aux)) if has_aux else result
         kind = ("jacobian", count, kept, mode)
         compiled = prepare(kind, captured, jacobian_program, chosen.recapture, function)
         results = run(compiled, [*chosen.leaves, *captured.constants])
@@ -76,7 +93,8 @@ def jacobian(
     origin, function = function, core(function)
 
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        return replay(way, function, compute, args, kwargs)
+        result = replay(way, function, compute, args, kwargs)
+        return settled(result) if sparse else result
 
-    options = {"argnums": argnums, "mode": mode, "has_aux": has_aux}
+    options = {"argnums": argnums, "mode": mode, "has_aux": has_aux, "sparse": sparse}
     return derived(jacobian_of, jacobian, origin, options)

@@ -104,6 +104,10 @@ class Twice:
         forward = self._forward()
         return _keeping(jvp(forward, self._first(forward)), forward)
 
+    def gradient(self) -> Program:
+        """(arguments, constants, w) -> ∂f(x).T w."""
+        return self._reverse()
+
     def _first(self, program: Program) -> list[bool]:
         """The arguments among the inputs of a derived program."""
         return [number < self.count for number in range(len(program.inputs))]

@@ -30,6 +30,8 @@ from adjoint.calculus.second_order.composition import (
     as_composition,
     with_unit_weight,
 )
+from adjoint.calculus.planning import Mode
+from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.expression import Expression
@@ -48,7 +50,7 @@ def check_flat(space: Any, argument: str) -> None:
         )
 
 
-def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
+def check_scalar(captured: Captured, has_aux: bool, name: str) -> Any:
     """The value must be a real number; returns the structure of the auxiliary outputs."""
     treedef, count, aux_tree = split_outputs(captured, has_aux)
     if treedef is not None or count != 1:
@@ -58,7 +60,7 @@ def _check_real(captured: Captured, has_aux: bool, name: str) -> Any:
         )
     type_ = captured.output_types[0]
     if type_.ndim or type_.dtype.kind != "f":
-        refuse_gradient(type_, name)
+        refusegradient_program(type_, name)
     return aux_tree
 
 
@@ -115,7 +117,7 @@ def _product(
     if space is not None:
         space.check(primal, "the argument")  # first, since the function may fail at what is not
     captured = chosen.capture(function)
-    _check_real(captured, False, "hvp")
+    check_scalar(captured, False, "hvp")
     compiled = prepare(
         ("hvp", len(moving), composition), captured, _derive_product, chosen.recapture, function
     )
@@ -135,6 +137,7 @@ def hessian(
     argnums: Argnums = 0,
     has_aux: bool = False,
     composition: Composition | CompositionName = Composition.AUTO,
+    sparse: bool = False,
 ) -> Callable[Parameters, Any]:
     """The Hessian of a real function, as arrays of shape `x.shape + x.shape`.
 
@@ -146,10 +149,13 @@ def hessian(
         has_aux: whether the function returns a pair `(value, auxiliary)`.
         composition: which mode is applied to which, as a member of `Composition` or by its value
             ("forward-on-reverse", ...); the result is the same.
+        sparse: whether to find out which entries may be other than zero, and to compute these
+            alone, many by one product (by forward on reverse mode); see `ad.sparsity`.
 
     Returns:
         A function that returns the Hessian, or trees of them for pytrees; with `has_aux`, a pair of
-        it and the auxiliary output.
+        it and the auxiliary output. With `sparse`, each is a `scipy.sparse.csr_array` of shape
+        `(x.size, x.size)`.
 
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
@@ -166,9 +172,10 @@ def hessian(
     """
     check_callable(function, "hessian")
     check_flag(has_aux, "has_aux")
+    check_flag(sparse, "sparse")
     check_argnums(argnums)
     composition = as_composition(composition)
-    way = way_of("hessian", argnums, has_aux, composition)
+    way = way_of("hessian", argnums, has_aux, composition, sparse)
 
     def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
@@ -180,8 +187,13 @@ def hessian(
                     "ad.second_derivative(...).array(), over the reals."
                 )
         captured = chosen.capture(function, has_aux=has_aux)
-        aux_tree = _check_real(captured, has_aux, "hessian")
+        aux_tree = check_scalar(captured, has_aux, "hessian")
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
+        if sparse:
+            rest, blocks = sparse_results(chosen, captured, 1, Mode.AUTO, gradient_program, function)
+            rows = rows_of_blocks(blocks, count)
+            result = chosen.unflatten([chosen.unflatten(row) for row in rows])
+            return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
         compiled = prepare(
             ("hessian", count, aux, composition),
             captured,
@@ -197,10 +209,20 @@ def hessian(
     origin, function = function, core(function)
 
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
-        return replay(way, function, compute, args, kwargs)
+        result = replay(way, function, compute, args, kwargs)
+        return settled(result) if sparse else result
 
-    options = {"argnums": argnums, "has_aux": has_aux, "composition": composition}
+    options = {
+        **{"argnums": argnums, "has_aux": has_aux},
+        **{"composition": composition, "sparse": sparse},
+    }
     return derived(hessian_of, hessian, origin, options)
+
+
+def gradient_program(program: Program, count: int) -> Program:
+    """(arguments, constants) -> the gradient of the first output."""
+    marks = [number == 0 for number in range(len(program.outputs))]
+    return with_unit_weight(Twice(program, count, marks).gradient())
 
 
 def _derive_hessian(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:

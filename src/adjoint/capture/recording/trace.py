@@ -482,13 +482,14 @@ def enter(trace: Trace) -> None:
 
 
 @contextmanager
-def alone(trace: Trace) -> Iterator[None]:
-    """A capture of which those under way are not to know."""
-    before, _state.stack = captures(), [trace]
+def alone(trace: Trace | None = None) -> Iterator[None]:
+    """A capture, or none, of which those under way are not to know."""
+    before, _state.stack = captures(), [] if trace is None else [trace]
     try:
         yield
     finally:
-        trace.open = False
+        if trace is not None:
+            trace.open = False
         _state.stack = before
 
 

@@ -1,0 +1,275 @@
+"""Sparse Jacobians from few products: their programs, and the matrices made of the results.
+
+The program takes, behind the arguments and the constants of the function, the seeds (for each
+colour, which columns or rows it has) and for each block the places of its entries in the products.
+So it depends on how many colours and entries there are, and not on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from math import prod
+from typing import Any
+
+import numpy as np
+import optree
+from scipy import sparse
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.calculus.planning.cuts import CutProgram
+from adjoint.calculus.planning.execution import JacobianBuilder
+from adjoint.calculus.planning.jacobians import Differentiated
+from adjoint.calculus.sparsity.products import Products, places_of
+from adjoint.capture import Traced
+from adjoint.capture.scipy.sparse import SparseTraced
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.hardness import hard
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.moving import reshape, zeros
+from adjoint.primitives.structure.slicing import concatenate
+from adjoint.program import Atom, Builder, Program
+
+
+class Layout:
+    """Where the entries of one block of a sparse matrix go.
+
+    matrix: in CSR format, with the block's pattern.
+    """
+
+    __slots__ = ("columns", "matrix", "rows")
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.rows, self.columns = places_of(matrix)
+
+    def filled(self, entries: Any) -> Any:
+        """The matrix with these entries; it shares nothing with others but them."""
+        if type(entries) is Traced:
+            return SparseTraced(entries, self.rows, self.columns, self.matrix.shape)
+        if not isinstance(entries, np.ndarray):
+            return Filled(entries, self)  # while a tree is being mapped
+        matrix = copy(self.matrix)
+        matrix.data = entries
+        matrix.indices = matrix.indices.copy()
+        matrix.indptr = matrix.indptr.copy()
+        return matrix
+
+
+class Filled:
+    """A block of a result: entries with their layout, as the container that results are made of."""
+
+    __slots__ = ("entries", "layout")
+
+    def __init__(self, entries: Any, layout: Layout) -> None:
+        self.entries = entries
+        self.layout = layout
+
+
+optree.register_pytree_node(
+    Filled,
+    lambda block: ((block.entries,), block.layout),
+    lambda layout, entries: layout.filled(entries[0]),
+    namespace=pytrees.NAMESPACE,
+)
+
+
+class _Entries:
+    """Where the entries of a sparse matrix that a traced function returns go."""
+
+    __slots__ = ("columns", "rows", "shape")
+
+    def __init__(self, matrix: SparseTraced) -> None:
+        self.rows, self.columns, self.shape = matrix.rows, matrix.columns, matrix.shape
+
+    def filled(self, entries: Any) -> Any:
+        """The matrix with these entries; those at one place are added up."""
+        if not isinstance(entries, np.ndarray):
+            return SparseTraced(entries, self.rows, self.columns, self.shape)
+        return sparse.coo_array((entries, (self.rows, self.columns)), shape=self.shape).tocsr()
+
+
+optree.register_pytree_node(
+    SparseTraced,
+    lambda matrix: ((matrix.data,), _Entries(matrix)),
+    lambda layout, entries: layout.filled(entries[0]),
+    namespace=pytrees.NAMESPACE,
+)
+
+
+class Recipe:
+    """How the blocks of a sparse matrix are computed.
+
+    arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
+    and in it for each input. products: which there are.
+    """
+
+    def __init__(
+        self,
+        pattern: Any,
+        products: Products,
+        inputs: Sequence[ArrayType],
+        outputs: Sequence[ArrayType],
+        symmetric: bool,
+    ) -> None:
+        self.products = products
+        self.arrays: list[Any] = []
+        for colouring, types in ((products.columns, inputs), (products.rows, outputs)):
+            if colouring is not None and colouring.count:
+                self.arrays += _seeds(colouring, types)
+        self.layouts: list[Layout] = []
+        places = _Places(pattern, products, symmetric)
+        top = 0
+        for of in outputs:
+            left = 0
+            for to in inputs:
+                layout, numbers = places.block(top, left, of.size, to.size)
+                self.layouts.append(layout)
+                if len(numbers):
+                    self.arrays.append(numbers)
+                left += to.size
+            top += of.size
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The numbers of column and row products."""
+        columns, rows = self.products.columns, self.products.rows
+        return 0 if columns is None else columns.count, 0 if rows is None else rows.count
+
+
+def _seeds(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
+    """For each array, which of its entries have each colour, as ones among zeros."""
+    seeds, first = [], 0
+    for type_ in types:
+        seed = np.zeros((colouring.count, type_.size), type_.dtype)
+        colours = colouring.colours[first : first + type_.size]
+        kept = np.flatnonzero(colours >= 0)
+        seed[colours[kept], kept] = 1
+        seeds.append(seed.reshape((colouring.count, *type_.shape)))
+        first += type_.size
+    return seeds
+
+
+class _Places:
+    """Where the entries of a pattern stand in the products of a block's row and column."""
+
+    def __init__(self, pattern: Any, products: Products, symmetric: bool) -> None:
+        self.pattern = pattern
+        self.rows, self.columns = places_of(pattern)
+        self.products = products
+        self.symmetric = symmetric
+
+    def block(self, top: int, left: int, height: int, width: int) -> tuple[Layout, Any]:
+        """The pattern of a block, and for each entry its number in what `_block` puts together."""
+        rows, columns = self.rows, self.columns
+        inside = (rows >= top) & (rows < top + height) & (columns >= left)
+        inside &= columns < left + width
+        rows, columns = rows[inside], columns[inside]
+        by_column = self.products.by_column[inside]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
+        matrix = sparse.csr_array(
+            (np.zeros(len(rows)), columns - left, starts), shape=(height, width)
+        )
+        matrix.has_canonical_format = True
+        return Layout(matrix), self._numbers(rows, columns, by_column, top, left, height, width)
+
+    def _numbers(
+        self, rows: Any, columns: Any, by_column: Any, top: int, left: int, height: int, width: int
+    ) -> Any:
+        of_columns, of_rows = self.products.columns, self.products.rows
+        numbers = np.zeros(len(rows), np.intp)
+        first = 0
+        if of_columns is not None:
+            numbers = of_columns.colours[columns] * height + (rows - top)
+            first = of_columns.count * height
+        if self.symmetric:  # the entry opposite, in the products of its own row
+            opposite = of_columns.colours[rows] * width + (columns - left) + first
+            return np.where(by_column, numbers, opposite)
+        if of_rows is not None:
+            pulled = of_rows.colours[rows] * width + (columns - left) + first
+            numbers = np.where(by_column, numbers, pulled)
+        return numbers
+
+
+def compressed_program(
+    program: Program,
+    differentiated: Differentiated,
+    kept: int,
+    counts: tuple[int, int],
+    sizes: Sequence[int],
+    symmetric: bool,
+) -> Program:
+    """(arguments, constants, seeds, places) -> (auxiliary outputs, entries of the blocks).
+
+    kept: how many outputs are differentiated. counts: of column and row products. sizes: how many
+    entries each block has.
+    """
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in program.inputs]
+    values = builder.inline(differentiated.primal, inputs)
+    names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
+    making = _Making(builder, differentiated, names)
+    pushed = making.pushed(counts[0]) if counts[0] else None
+    pulled = making.pulled(counts[1]) if counts[1] else None
+    blocks: list[Atom] = []
+    for output, of in enumerate(differentiated.output_types):
+        for place in range(len(differentiated.crossings.tangents)):
+            size = sizes[len(blocks)]
+            if not size:
+                blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
+                continue
+            parts = [] if pushed is None else [pushed[output]]
+            if symmetric and pushed is not None:
+                parts.append(pushed[place])
+            elif pulled is not None:
+                parts.append(pulled[place])
+            blocks.append(_entries(builder, parts, size, of))
+    return builder.build([*values[kept : differentiated.outputs], *blocks])
+
+
+class _Making:
+    """Appends products with the linear program of a Jacobian to a builder."""
+
+    def __init__(self, builder: Builder, differentiated: Differentiated, names: Any) -> None:
+        self.builder = builder
+        self.slopes = differentiated.slopes
+        self.outputs = differentiated.output_types
+        self.crossings = differentiated.crossings
+        self.cut = CutProgram(self.crossings, (0, len(self.crossings.moving)))
+        self.making = JacobianBuilder(builder, self.cut, names)
+
+    def _seeds(self, count: int, types: Sequence[ArrayType]) -> list[Expression]:
+        """The seeds, whose zeros are hard, as inputs of the program."""
+        self.builder.derived = True
+        given = [self.builder.input(array_type((count, *x.shape), x.dtype)) for x in types]
+        return [hard(Expression(self.builder, atom)) for atom in given]
+
+    def pushed(self, count: int) -> list[Any]:
+        """For each output, its tangents for each colour of columns; None where it is constant."""
+        seeds = self._seeds(count, [tangent.type for tangent in self.crossings.tangents])
+        columns = self.making.push(self.cut.segments[0], seeds)
+        places = {variable: n for n, variable in enumerate(self.crossings.results)}
+        return [None if slope is None else columns[places[slope]] for slope in self.slopes]
+
+    def pulled(self, count: int) -> list[Any]:
+        """For each input, its cotangents for each colour of rows."""
+        seeds = self._seeds(count, self.outputs)
+        rows = []
+        for result in self.crossings.results:
+            of_it = [seed for seed, slope in zip(seeds, self.slopes, strict=True) if slope is result]
+            total = of_it[0]
+            for seed in of_it[1:]:
+                total = total + seed
+            rows.append(cast(total, result.type.dtype))
+        return self.making.pull(self.cut.segments[0], rows)
+
+
+def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -> Atom:
+    """The entries of a block, taken out of the products behind each other."""
+    places = Expression(builder, builder.input(array_type((size,), np.dtype(np.intp))))
+    flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
+    whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
+    entries: Atom = bind(GATHER, whole, places).atom
+    return entries

@@ -1,0 +1,211 @@
+"""Sparse Jacobians and Hessians of captured functions: detected once, then computed by products."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType
+from adjoint.base.errors import ArgumentError
+from adjoint.base.forking import hold_over_forks
+from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.planning import Mode
+from adjoint.calculus.planning.jacobians import Differentiated
+from adjoint.calculus.missing_rules import is_applicable, is_transposable
+from adjoint.calculus.sparsity.compressed import Filled, Recipe, compressed_program
+from adjoint.calculus.sparsity.detection import Asked, Report, pattern_of
+from adjoint.calculus.sparsity.index_sets import canonical, empty, joined
+from adjoint.calculus.sparsity.products import products_of, symmetric_products
+from adjoint.capture import Captured
+from adjoint.capture.recording.applying import concrete
+from adjoint.pipeline import prepare, run
+from adjoint.program import Builder, Program
+
+Gradient = Callable[[Program, int], Program]  # of a program with so many arguments
+
+_KEPT = 8  # patterns of one program, for other values of what it asks
+_lock = threading.RLock()
+hold_over_forks(_lock)
+
+
+class Pattern(NamedTuple):
+    """Which numbers of the results may depend on which of the arguments.
+
+    matrix: Booleans in CSR format. report: what was taken as dense. used: the values of the
+    program's inputs that it depends on, by their numbers.
+    """
+
+    matrix: Any
+    report: Report
+    used: dict[int, Any]
+
+    def holds(self, inputs: Callable[[int], Any]) -> bool:
+        """Whether it is that of the program at these values of its inputs."""
+        for number, value in self.used.items():
+            given = np.asarray(inputs(number))
+            if given is not value and not np.array_equal(given, value):
+                return False
+        return True
+
+
+class SparseDerivative:
+    """A program linearised, with the patterns and the recipes found for it.
+
+    symmetric: whether it is a Hessian's.
+    """
+
+    def __init__(self, program: Program, count: int, kept: int, mode: Mode, symmetric: bool):
+        self.differentiated = Differentiated(program, count, kept)
+        self.count = count
+        self.mode = mode
+        self.symmetric = symmetric
+        self.inputs: list[ArrayType] = [x.type for x in program.inputs[:count]]
+        self._recipes: list[tuple[Pattern, Recipe]] = []
+
+    def pattern(self, inputs: Callable[[int], Any], local: bool = False) -> Pattern:
+        """The pattern; inputs: gives the value of an input of the program by its number."""
+        linear, primal = self.differentiated.linear, self.differentiated.primal
+        asked = Asked(primal, self.count, local, inputs)
+        residuals = primal.outputs[self.differentiated.outputs :]
+        report = Report()
+        sets = iter(pattern_of(linear, [asked.source(x) for x in residuals], local, report))
+        outputs = self.differentiated.output_types
+        width = sum(x.size for x in self.inputs)
+        parts = [
+            (None if slope is None else next(sets), of.size)
+            for slope, of in zip(self.differentiated.slopes, outputs, strict=True)
+        ]
+        whole = joined(parts, width)
+        if whole is None:
+            whole = empty(sum(of.size for of in outputs), width)
+        if self.symmetric:
+            whole = whole + whole.T.tocsr()
+        return Pattern(canonical(whole), report, asked.used)
+
+    def recipe(self, inputs: Callable[[int], Any]) -> Recipe:
+        """How the matrix is computed, kept for when the program comes again."""
+        for pattern, recipe in self._recipes:
+            if pattern.holds(inputs):
+                return recipe
+        pattern = self.pattern(inputs)
+        recipe = self._recipe(pattern.matrix)
+        with _lock:
+            self._recipes = [(pattern, recipe), *self._recipes[: _KEPT - 1]]
+        return recipe
+
+    def _recipe(self, matrix: Any) -> Recipe:
+        moving = self.differentiated.crossings.moving
+        if self.symmetric:
+            products = symmetric_products(matrix)
+        else:
+            forward = all(map(is_applicable, moving)) and self.mode is not Mode.REVERSE
+            reverse = all(map(is_transposable, moving)) and self.mode is not Mode.FORWARD
+            forward = forward or not reverse
+            products = products_of(matrix, forward, reverse)
+        outputs = self.differentiated.output_types
+        return Recipe(matrix, products, self.inputs, outputs, self.symmetric)
+
+
+def sparse_results(
+    chosen: Chosen,
+    captured: Captured,
+    kept: int,
+    mode: Mode,
+    gradient: Gradient | None,
+    function: Any,
+) -> tuple[list[Any], list[Any]]:
+    """The auxiliary outputs, and the blocks of a Jacobian or a Hessian.
+
+    kept: how many outputs are differentiated. gradient: gives the program of the gradient, whose
+    Jacobian is the Hessian.
+    """
+    count = len(chosen.leaves)
+    derivative = prepared(chosen, captured, kept, mode, gradient, function)
+    recipe = derivative.recipe(partial(input_of, chosen, captured))
+    sizes = tuple(len(layout.rows) for layout in recipe.layouts)
+    kind = ("sparse entries", count, kept, gradient, recipe.counts, sizes)
+    compiled = prepare(kind, captured, _derive_entries, chosen.recapture, function)
+    results = run(compiled, [*chosen.leaves, *captured.constants, *recipe.arrays])
+    aux = len(results) - len(recipe.layouts)
+    blocks = zip(results[aux:], recipe.layouts, strict=True)
+    return list(results[:aux]), [Filled(entries, layout) for entries, layout in blocks]
+
+
+def prepared(
+    chosen: Chosen,
+    captured: Captured,
+    kept: int,
+    mode: Mode,
+    gradient: Gradient | None,
+    function: Any,
+) -> SparseDerivative:
+    """What is kept of the derivative of a captured function; see `sparse_results`."""
+    kind = ("sparse derivative", len(chosen.leaves), kept, mode, gradient)
+    compiled = prepare(kind, captured, _derive, chosen.recapture, function)
+    derivative: SparseDerivative = compiled.facts
+    return derivative
+
+
+def input_of(chosen: Chosen, captured: Captured, number: int) -> Any:
+    """The value of an input of a captured program; what is asked of a trace is noted there."""
+    count = len(chosen.leaves)
+    value = chosen.leaves[number] if number < count else captured.constants[number - count]
+    return concrete(value)
+
+
+def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
+    _, count, kept, mode, gradient = kind
+    if gradient is None:
+        derivative = SparseDerivative(program, count, kept, mode, False)
+    else:
+        derivative = SparseDerivative(gradient(program, count), count, count, mode, True)
+    return Program(program.inputs, [], []), (), derivative
+
+
+def _derive_entries(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
+    _, count, kept, gradient, counts, sizes = kind
+    if gradient is None:
+        differentiated = Differentiated(program, count, kept)
+        whole = compressed_program(program, differentiated, kept, counts, sizes, False)
+    else:
+        first = gradient(program, count)
+        differentiated = Differentiated(first, count, count)
+        entries = compressed_program(first, differentiated, count, counts, sizes, True)
+        whole = _with_auxiliary(program, entries)
+    aux = len(whole.outputs) - len(sizes)
+    return whole, tuple(range(aux, len(whole.outputs))), None
+
+
+def _with_auxiliary(program: Program, entries: Program) -> Program:
+    """The entries of a Hessian behind what the function returns besides its value."""
+    if len(program.outputs) == 1:
+        return entries
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in entries.inputs]
+    aux = builder.inline(program, inputs[: len(program.inputs)])[1:]
+    return builder.build([*aux, *builder.inline(entries, inputs)])
+
+
+def settled(tree: Any) -> Any:
+    """A result with its blocks as sparse matrices."""
+    leaves, treedef = pytrees.flatten(tree)
+    return pytrees.unflatten(treedef, leaves)
+
+
+def check_sparse_mode(mode: Mode) -> None:
+    """ArgumentError where a mode is not about products with single vectors."""
+    if mode not in (Mode.AUTO, Mode.FORWARD, Mode.REVERSE):
+        raise ArgumentError(
+            f"With sparse=True, mode must be 'auto', 'forward' or 'reverse', got {mode.value!r}: "
+            "compressed products go from one end to the other."
+        )
+
+
+def rows_of_blocks(blocks: Sequence[Any], width: int) -> list[list[Any]]:
+    """Blocks in rows of so many."""
+    return [list(blocks[n : n + width]) for n in range(0, len(blocks), width)]

@@ -1,0 +1,184 @@
+"""The sparsity pattern of a Jacobian: index sets, carried through the linear program of it.
+
+The linear program is what `linearize` leaves of a function: its inputs are values that the function
+computed, and the tangents. Some of these values decide where things go: the index arrays of a
+gather, the condition of a choice, the number of rounds of a loop. They are *asked*, one by one. What
+follows from the constants of a function alone is the pattern at all points; what depends on the
+arguments themselves is only asked for the pattern near one point, and else taken to be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.calculus.sparsity.index_sets import Sets, single
+from adjoint.calculus.sparsity.repeated import PROGRAMS
+from adjoint.calculus.sparsity.rules import Unknown, rule_of
+from adjoint.loops.bodies import interpreted
+from adjoint.program import Atom, Equation, Literal, Program, Variable
+
+Source = Callable[[], Any]
+
+
+class Report:
+    """What was taken as dense for want of better: its primitives, with the records of lines."""
+
+    def __init__(self) -> None:
+        self.dense: dict[str, int | None] = {}
+
+
+class Walk:
+    """Index sets on their way through a program.
+
+    sources: what gives the values of its inputs, None for those that vary. width: how many numbers
+    the arguments have. local: whether values at the point count.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        operands: Sequence[Sets],
+        sources: Sequence[Source | None],
+        width: int,
+        local: bool,
+        report: Report,
+    ) -> None:
+        self.program = program
+        self.width = width
+        self.local = local
+        self.report = report
+        self.sets: dict[Variable, Sets] = dict(zip(program.inputs, operands, strict=True))
+        self._sources = dict(zip(program.inputs, sources, strict=True))
+        self._values: dict[Variable, Any] = {}
+        self._makers: dict[Variable, Equation] = {}
+        for equation in program.equations:
+            self._makers.update(dict.fromkeys(equation.outputs, equation))
+
+    def results(self) -> list[Sets]:
+        """The sets of the program's results."""
+        for equation in self.program.equations:
+            operands = [self.of(atom) for atom in equation.inputs]
+            if all(sets is None for sets in operands):
+                results: list[Sets] = [None] * len(equation.outputs)
+            else:
+                rule = PROGRAMS.get(equation.primitive.name) or rule_of(equation)
+                results = rule(self, equation, operands)
+            self.sets.update(zip(equation.outputs, results, strict=True))
+        return [self.of(atom) for atom in self.program.outputs]
+
+    def of(self, atom: Atom) -> Sets:
+        """The sets of an operand."""
+        return None if isinstance(atom, Literal) else self.sets[atom]
+
+    def assume_dense(self, equation: Equation) -> None:
+        """Note that an equation is taken as dense."""
+        self.report.dense.setdefault(equation.primitive.name, equation.origin)
+
+    def inner(self, program: Program, operands: Sequence[Sets], sources: Sequence[Any]) -> Walk:
+        """A walk through a program that an equation holds."""
+        return Walk(program, operands, sources, self.width, self.local, self.report)
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def value(self, atom: Atom) -> Any:
+        """The value of what does not vary; Unknown where it cannot be asked."""
+        if isinstance(atom, Literal):
+            return atom.value
+        pending = [atom]
+        while pending:
+            variable = pending[-1]
+            if variable in self._values:
+                pending.pop()
+            elif variable in self._sources:
+                source = self._sources[variable]
+                if source is None:
+                    raise Unknown
+                self._values[pending.pop()] = source()
+            else:
+                missing = self._missing(variable)
+                pending += missing
+                if not missing:
+                    self._evaluate(self._makers[pending.pop()])
+        return self._values[atom]
+
+    def _missing(self, variable: Variable) -> list[Variable]:
+        """The operands of what makes a variable whose values are not there yet."""
+        inputs = self._makers[variable].inputs
+        return [a for a in inputs if isinstance(a, Variable) and a not in self._values]
+
+    def _evaluate(self, equation: Equation) -> None:
+        operands = [
+            atom.value if isinstance(atom, Literal) else self._values[atom]
+            for atom in equation.inputs
+        ]
+        with np.errstate(all="ignore"):
+            results = equation.primitive.evaluate(*operands, **equation.params)
+        results = results if equation.primitive.multiple else (results,)
+        self._values.update(zip(equation.outputs, results, strict=True))
+
+
+class Asked:
+    """The values that the function computes, as far as they may be asked.
+
+    arguments: how many of the program's inputs are arguments, which only a local pattern asks.
+    inputs: gives the value of an input by its number. used: those that were needed, with values.
+    """
+
+    def __init__(
+        self, primal: Program, arguments: int, local: bool, inputs: Callable[[int], Any]
+    ) -> None:
+        self.primal = primal
+        self.arguments = arguments
+        self.local = local
+        self.inputs = inputs
+        self.used: dict[int, Any] = {}
+
+    def source(self, atom: Atom) -> Source:
+        """What gives the value of a result of the program."""
+
+        def compute() -> Any:
+            needed, equations = needed_for(self.primal, atom)
+            numbers = [n for n, variable in enumerate(self.primal.inputs) if variable in needed]
+            if not self.local and numbers and numbers[0] < self.arguments:
+                raise Unknown
+            for number in numbers:
+                if number not in self.used:
+                    self.used[number] = np.array(self.inputs(number))
+            inputs = [self.primal.inputs[number] for number in numbers]
+            part = Program(inputs, equations, [atom])
+            with np.errstate(all="ignore"):
+                return interpreted(part)(*(self.used[number] for number in numbers))[0]
+
+        return compute
+
+
+def needed_for(program: Program, atom: Atom) -> tuple[set[Atom], list[Equation]]:
+    """The variables and the equations that a result follows from."""
+    needed: set[Atom] = {atom}
+    equations = []
+    for equation in reversed(program.equations):
+        if not needed.isdisjoint(equation.outputs):
+            needed.update(equation.inputs)
+            equations.append(equation)
+    return needed, equations[::-1]
+
+
+def pattern_of(
+    linear: Program, residuals: Sequence[Source], local: bool, report: Report
+) -> list[Sets]:
+    """The index sets of a linear program's results.
+
+    linear: its first inputs are known, the others are tangents. residuals: give the known ones.
+    """
+    tangents = linear.inputs[len(residuals) :]
+    width = sum(variable.type.size for variable in tangents)
+    operands: list[Sets] = [None] * len(residuals)
+    first = 0
+    for variable in tangents:
+        operands.append(single(first, variable.type.size, width))
+        first += variable.type.size
+    sources: list[Source | None] = [*residuals, *[None] * len(tangents)]
+    return Walk(linear, operands, sources, width, local, report).results()

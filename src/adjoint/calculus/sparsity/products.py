@@ -1,0 +1,126 @@
+"""Which products with a sparse matrix give all of its entries, and where each entry stands in them.
+
+A product with the sum of the basis vectors of one colour is a column product (a JVP) or a row
+product (a VJP). For a symmetric matrix, column products serve as row products too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from scipy import sparse
+
+from adjoint.calculus.sparsity.colouring import (
+    Colouring,
+    column_colouring,
+    row_colouring,
+    star_colouring,
+)
+
+_SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
+
+
+@dataclass(frozen=True)
+class Products:
+    """The products that give the entries of a matrix, in the order of its CSR pattern.
+
+    columns: colours of columns, -1 for what is not needed; rows: of rows; None without products of
+    this kind. by_column: for each entry, whether it comes from a column product.
+    """
+
+    columns: Colouring | None
+    rows: Colouring | None
+    by_column: Any
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(x.count for x in (self.columns, self.rows) if x is not None)
+
+
+def products_of(pattern: Any, forward: bool, reverse: bool) -> Products:
+    """The fewest products found for a matrix, of the kinds that are there.
+
+    pattern: in CSR format. forward, reverse: whether there are column and row products.
+    """
+    candidates = []
+    if forward:
+        columns = column_colouring(pattern)
+        candidates.append(Products(columns, None, np.ones(pattern.nnz, bool)))
+    if reverse and (not forward or candidates[0].count > _mean(pattern, 0)):
+        rows = row_colouring(pattern)
+        candidates.append(Products(None, rows, np.zeros(pattern.nnz, bool)))
+    best = min(candidates, key=lambda products: products.count)
+    means = _mean(pattern, 0) + _mean(pattern, 1)
+    if forward and reverse and best.count > max(_SPARE * means, 3):
+        both = _two_way(pattern)
+        best = both if both.count < best.count else best
+    return best
+
+
+def _mean(pattern: Any, axis: int) -> float:
+    return float(pattern.nnz / max(pattern.shape[axis], 1))
+
+
+def symmetric_products(pattern: Any) -> Products:
+    """The column products for a symmetric matrix: an entry of them, or the one opposite."""
+    colouring = star_colouring(pattern)
+    rows, columns = places_of(pattern)
+    alone = _alone(rows, colouring.colours[columns], colouring.count)
+    return Products(colouring, None, alone)
+
+
+def places_of(pattern: Any) -> tuple[Any, Any]:
+    """The rows and the columns of the entries of a CSR matrix."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return rows, pattern.indices.astype(np.int64)
+
+
+def _alone(lines: Any, colours: Any, count: int) -> Any:
+    """For each entry, whether it is the only one of its colour in its line."""
+    keys = lines * count + colours
+    alone = np.bincount(keys)[keys] == 1
+    return alone
+
+
+def _two_way(pattern: Any) -> Products:
+    """Rows and columns coloured together, without the colours that no entry needs."""
+    height, width = pattern.shape
+    whole = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
+    if whole.shape[0] != height + width:  # empty parts have no size of their own
+        whole = sparse.csr_array(whole, shape=(height + width, height + width))
+    colours, count = star_colouring(whole)
+    rows, columns = places_of(pattern)
+    row_colours, column_colours = colours[:height], colours[height:]
+    of_column, of_row = column_colours[columns], row_colours[rows]
+    may_column, may_row = _alone(rows, of_column, count), _alone(columns, of_row, count)
+    needed = _needed(of_column, of_row + count, may_column, may_row, 2 * count)
+    by_column = may_column & needed[:count][of_column]
+    return Products(
+        _renumbered(column_colours, needed[:count]),
+        _renumbered(row_colours, needed[count:]),
+        by_column,
+    )
+
+
+def _needed(first: Any, second: Any, may_first: Any, may_second: Any, count: int) -> Any:
+    """Colours such that each entry has one of its two, where it may: few of them."""
+    needed = np.zeros(count, bool)
+    needed[first[~may_second]] = True
+    needed[second[~may_first]] = True
+    while True:
+        open_ = ~((needed[first] & may_first) | (needed[second] & may_second))
+        if not open_.any():
+            return needed
+        votes = np.bincount(first[open_], minlength=count)
+        votes += np.bincount(second[open_], minlength=count)
+        needed[votes.argmax()] = True
+
+
+def _renumbered(colours: Any, needed: Any) -> Colouring | None:
+    if not needed.any():
+        return None
+    numbers = np.where(needed, np.cumsum(needed) - 1, -1)
+    return Colouring(numbers[colours], int(needed.sum()))
