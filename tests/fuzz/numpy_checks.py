@@ -181,6 +181,23 @@ def _second(case: _Case) -> None:
     case.expect("second order", pair(one, v), pair(other, u))
 
 
+def _sparse(case: _Case) -> None:
+    """The sparse Hessian times a direction, at two points with one pattern, or with another."""
+    hessian = ad.hessian(case.function, argnums=(0, 1, 2), sparse=True)
+    gradient = ad.grad(case.function, argnums=(0, 1, 2))
+    for point in (case.point, case.draw()):
+        u = direction(point, case.seed)
+        wanted = ad.jvp(gradient, copied(point), u)[1]
+        if not all(np.all(np.abs(part) < LARGEST) for part in leaves(wanted)):
+            return
+        columns = [np.reshape(part, -1) for part in u]
+        found = tuple(
+            np.reshape(sum(block @ part for block, part in zip(row, columns, strict=True)), shape)
+            for row, shape in zip(hessian(*copied(point)), map(np.shape, point), strict=True)
+        )
+        case.expect("sparse Hessian", found, wanted)
+
+
 WAYS: tuple[Callable[[_Case], None], ...] = (
-    *(_forward, _compiled, _batch, _compiled_gradient, _compiled, _second),
+    *(_forward, _compiled, _batch, _compiled_gradient, _compiled, _second, _sparse),
 )

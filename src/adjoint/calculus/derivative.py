@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -24,6 +25,7 @@ from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
 from adjoint.calculus.representation import space_of
+from adjoint.calculus.sparsity.maps import has_entries, sparse_matrix
 from adjoint.capture import Captured, with_cells
 from adjoint.executors.numpy import has_infinities
 from adjoint.maps import LinearMap
@@ -128,6 +130,18 @@ class Linearisation:
 
     def __reduce__(self) -> Any:
         return _linearised, (self.function, tuple(self.chosen.args), self.has_aux)
+
+    def sparse_matrix(self, spaces: tuple[Space, Space]) -> Any:
+        """The matrix in CSR format, between spaces whose coordinates are entries."""
+        return sparse_matrix(
+            self.programs.linear,
+            self.residuals,
+            self.output_types,
+            self.programs.varying,
+            lambda seeds, count: self.fill(self.push(seeds, count), count),
+            self.pull,
+            spaces,
+        )
 
     def fill(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Write out the tangents of outputs that do not vary."""
@@ -406,7 +420,10 @@ def _as_map(
     else:
         target = space_of(state.value, codomain, "the function's value")
 
-    return LinearMap(domain, target, state.apply, state.transpose, name=f"∂{name}")
+    derivative = LinearMap(domain, target, state.apply, state.transpose, name=f"∂{name}")
+    if has_entries(domain) and has_entries(target):
+        derivative._find_sparse = partial(state.sparse_matrix, (domain, target))
+    return derivative
 
 
 def _check_inexact(state: Linearisation) -> None:

@@ -78,10 +78,10 @@ def jacobian(
         check_real(chosen.types, captured.output_types[:kept])
         count = len(chosen.leaves)
         if sparse:
-            aux, blocks = sparse_results(chosen, captured, kept, mode, None, function)
-            rows = rows_of_blocks(blocks, count)
-            result = pytrees.unflatten(output_tree, [chosen.unflatten(row) for row in rows])
-            return (result, pytrees.unflatten(aux_tree, aux)) if has_aux else result
+            rest, flat = sparse_results(chosen, captured, kept, mode, None, function)
+            lines = [chosen.unflatten(line) for line in rows_of_blocks(flat, count)]
+            result = pytrees.unflatten(output_tree, lines)
+            return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
         kind = ("jacobian", count, kept, mode)
         compiled = prepare(kind, captured, jacobian_program, chosen.recapture, function)
         results = run(compiled, [*chosen.leaves, *captured.constants])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -17,7 +18,7 @@ from adjoint.base.errors import (
     SpaceMismatchError,
 )
 from adjoint.maps.functions import Function, added, composed, conjugate, scaling
-from adjoint.spaces.basis import unit
+from adjoint.maps.lines import column_of, row_of, stacked_lines
 from adjoint.spaces.dual_basis import basis_matrix
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
@@ -101,6 +102,7 @@ class LinearMap:
         self._transpose: Final = _restricted(transpose, domain)
         # These hold no reference back to this map: cycles would keep large arrays alive.
         self._find_inverse: Callable[[LinearMap], LinearMap] | None = None
+        self._find_sparse: Callable[[], Any] | None = None  # a quicker way to the sparse matrix
         self._transpose_of: LinearMap | None = None
         self._adjoint_of: LinearMap | None = None
         if inverse is not None:
@@ -282,14 +284,17 @@ class LinearMap:
 
     # --- matrices --------------------------------------------------------------------------------
 
-    def matrix(self, by: MatrixBy | None = None) -> Any:
+    def matrix(self, by: MatrixBy | None = None, sparse: bool = False) -> Any:
         """The matrix in the bases of the spaces: column j is D e_j (E.1.36).
 
         Args:
             by: whether to apply the map or its transpose; unless told, whichever takes fewer calls.
+            sparse: whether in SciPy's sparse format, without a dense matrix on the way. That of a
+                derivative takes few calls, if each entry of its result depends on few numbers.
 
         Returns:
-            A real array of shape (codomain.dimension, domain.dimension).
+            A real array of shape (codomain.dimension, domain.dimension), or a
+            `scipy.sparse.csr_array`.
 
         Raises:
             MissingTransposeError: rows were asked for, and the map has no transpose.
@@ -303,6 +308,8 @@ class LinearMap:
                    [ 0.,  1., -1.]])
         """
         domain, codomain = self.domain, self.codomain
+        if sparse and by is None and self._find_sparse is not None:
+            return self._find_sparse()
         if by is None:
             rows = self._transpose is not None and codomain.dimension < domain.dimension
             by = MatrixBy.ROWS if rows else MatrixBy.COLUMNS
@@ -312,23 +319,18 @@ class LinearMap:
                 "Leave it out to have the cheaper one chosen."
             )
         dtype = np.result_type(domain._real_dtype, codomain._real_dtype)
-        if not domain.dimension or not codomain.dimension:
-            return np.zeros((codomain.dimension, domain.dimension), dtype)
-        if by is MatrixBy.COLUMNS:
-            lines = [
-                codomain._coordinates(self._apply(domain._from_coordinates(unit(domain, index))))
-                for index in range(domain.dimension)
-            ]
-        else:
-            pull = self._require_transpose()
-            lines = [
-                domain._component_coordinates(
-                    pull(codomain._components_from_coordinates(unit(codomain, index)))
-                )
-                for index in range(codomain.dimension)
-            ]
+        count, length = domain.dimension, codomain.dimension
+        if not sparse and not (count and length):
+            return np.zeros((length, count), dtype)
+        by_columns = by is MatrixBy.COLUMNS
+        pull = None if by_columns else self._require_transpose()
+        line = partial(column_of, self) if pull is None else partial(row_of, self, pull)
+        if not by_columns:
+            count, length = length, count
+        if sparse:
+            return stacked_lines(line, count, length, by_columns).astype(dtype)
         # np.stack, and no writes into an array: the lines may be traced.
-        matrix = np.stack(lines, axis=1 if by is MatrixBy.COLUMNS else 0)
+        matrix = np.stack([line(index) for index in range(count)], axis=1 if by_columns else 0)
         return matrix if matrix.dtype == dtype else matrix.astype(dtype)
 
     def matrix_in(self, domain_basis: Any, codomain_basis: Any) -> Any:

@@ -13,8 +13,9 @@ from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.second_order.composition import Composition, CompositionName
 from adjoint.calculus.second_order.curvature import second_derivative
+from adjoint.calculus.second_order.products import hessian
 from adjoint.maps import LinearMap
-from adjoint.spaces import Space
+from adjoint.spaces import Euclidean, Space
 
 
 @checked
@@ -29,7 +30,8 @@ def lagrangian_hessian(
     """∇²ₓL(x, λ) = ∇²f(x) - Σ λᵢ ∇²gᵢ(x), for L(x, λ) = f(x) - Σ λᵢ gᵢ(x), as a linear map.
 
     It is self-adjoint, and no matrix is formed: one application costs a few evaluations of f and g.
-    `.as_scipy()` makes a `scipy.sparse.linalg.LinearOperator`, `.matrix()` the matrix.
+    `.as_scipy()` makes a `scipy.sparse.linalg.LinearOperator`, `.matrix()` the matrix, and
+    `.matrix(sparse=True)` a sparse one by few products.
 
     Args:
         objective: f, a real function of x; None for a Lagrangian of constraints alone.
@@ -83,4 +85,7 @@ def lagrangian_hessian(
         return total
 
     second = second_derivative(lagrangian, x, domain=space, composition=composition)
-    return second.operator()
+    operator = second.operator()
+    if isinstance(operator.domain, Euclidean) and space is None:
+        operator._find_sparse = lambda: hessian(lagrangian, sparse=True)(x)
+    return operator

@@ -21,6 +21,7 @@ from adjoint.calculus.basis import rows_of
 from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.planning import Mode
 from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (
     Composition,
@@ -30,7 +31,6 @@ from adjoint.calculus.second_order.composition import (
     as_composition,
     with_unit_weight,
 )
-from adjoint.calculus.planning import Mode
 from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
@@ -60,7 +60,7 @@ def check_scalar(captured: Captured, has_aux: bool, name: str) -> Any:
         )
     type_ = captured.output_types[0]
     if type_.ndim or type_.dtype.kind != "f":
-        refusegradient_program(type_, name)
+        refuse_gradient(type_, name)
     return aux_tree
 
 
@@ -190,9 +190,10 @@ def hessian(
         aux_tree = check_scalar(captured, has_aux, "hessian")
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         if sparse:
-            rest, blocks = sparse_results(chosen, captured, 1, Mode.AUTO, gradient_program, function)
-            rows = rows_of_blocks(blocks, count)
-            result = chosen.unflatten([chosen.unflatten(row) for row in rows])
+            first = gradient_program
+            rest, flat = sparse_results(chosen, captured, 1, Mode.AUTO, first, function)
+            lines = [chosen.unflatten(line) for line in rows_of_blocks(flat, count)]
+            result = chosen.unflatten(lines)
             return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
         compiled = prepare(
             ("hessian", count, aux, composition),

@@ -15,26 +15,31 @@ same code runs on Python's integers of any length, and compiled, by `jit`, on in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from scipy import sparse
 
 from adjoint.base.settings import settings
 from adjoint.calculus.control_flow import fori_loop
 from adjoint.calculus.jit import jit
-from adjoint.capture.recording.trace import alone
+from adjoint.calculus.sparsity.index_sets import scipy_sparse
+from adjoint.capture.recording.trace import alone as unseen
 
-_SMALL: Final = 2_000  # entries below which plain Python is as fast as the way into machine code
+_SMALL: Final = 20_000  # entries that plain Python has coloured before there is machine code
 _LEAST: Final = 2**14  # numbers in the smallest arrays that machine code is made for
 _LARGEST: Final = 2**26
-_TURNS: Final = 4
+_TURNS: Final = 6
+_TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
+_COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
+_BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
 
 Loop = Callable[[Any, Any, Any, Any], Any]
 
 
-class Colouring(NamedTuple):
+@dataclass(frozen=True)
+class Colouring:
     """Colours of the vertices, 0, 1, ...; -1 for a vertex that needs none."""
 
     colours: Any
@@ -50,15 +55,20 @@ def _plain_loop(start: Any, stop: Any, body: Any, state: Any) -> Any:
     return state
 
 
-def _distance_two(loop: Loop, count: Any, order: Any, starts: Any, members: Any, state: Any) -> Any:
-    """Bits of the colours of columns. state: colours that rows have seen, and those of columns."""
+def _distance_two(
+    loop: Loop, most: int, count: Any, order: Any, starts: Any, members: Any, state: Any
+) -> Any:
+    """Bits of the colours of columns.
+
+    most: the bits that colours may have. state: colours that rows have seen, and those of columns.
+    """
 
     def visit(number: Any, state: Any) -> Any:
         seen, bits = state
         column = order[number]
         first, last = starts[column], starts[column + 1]
         used = loop(first, last, lambda k, used: used | seen[members[k]], bits[column])
-        free = ~used & (used + 1)
+        free = ~used & ((used & most) + 1)
 
         def mark(k: Any, seen: Any) -> Any:
             seen[members[k]] |= free
@@ -71,7 +81,9 @@ def _distance_two(loop: Loop, count: Any, order: Any, starts: Any, members: Any,
     return loop(0, count, visit, state)
 
 
-def _star(loop: Loop, count: Any, order: Any, starts: Any, members: Any, state: Any) -> Any:
+def _star(
+    loop: Loop, most: int, count: Any, order: Any, starts: Any, members: Any, state: Any
+) -> Any:
     """Bits of the colours of vertices.
 
     state: for each vertex, the colours of its neighbours; those that several of them have; those
@@ -89,7 +101,7 @@ def _star(loop: Loop, count: Any, order: Any, starts: Any, members: Any, state: 
             return used | closed[neighbour] * is_coloured | around[neighbour] * (1 - is_coloured)
 
         used = loop(first, last, forbid, around[vertex])
-        free = ~used & (used + 1)
+        free = ~used & ((used & most) + 1)
         bits[vertex] = free
 
         def settle(k: Any, state: Any) -> Any:
@@ -120,30 +132,29 @@ def _star(loop: Loop, count: Any, order: Any, starts: Any, members: Any, state: 
 def _compiled(algorithm: Any, size: int) -> Any:
     """An algorithm as machine code for arrays of one size; jit compiles for each size."""
 
-
     def compute(count: Any, order: Any, starts: Any, members: Any, state: Any) -> Any:
-        return algorithm(fori_loop, count, order, starts, members, state)
+        return algorithm(fori_loop, _BITS, count, order, starts, members, state)
 
     return jit(compute)
 
 
-def _run(algorithm: Any, arrays: int, order: Any, starts: Any, members: Any) -> list[int]:
+def _run(algorithm: Any, arrays: int, order: Any, starts: Any, members: Any) -> Any:
     """The bits of the colours; the algorithm starts with so many arrays of zeros."""
     largest = max(len(starts), len(members), 1 + int(members.max(initial=-1)))
     chosen = settings()
     if _SMALL < largest <= _LARGEST and chosen.native is not False and chosen.executor is None:
         size = _LEAST
         while size < largest:
-            size *= 8  # few sizes, each with machine code of its own
+            size *= 4  # few sizes, each with machine code of its own
         given = [_padded(array, size) for array in (order, starts, members)]
-        state = tuple(np.zeros(size, np.int64) for _ in range(arrays))
-        with alone():
-            bits = _compiled(algorithm, size)(len(order), *given, state)[-1][: len(order)]
-        if (bits > 0).all():  # else more colours than an integer has bits
+        zeros = tuple(np.zeros(size, np.int64) for _ in range(arrays))
+        with unseen():
+            bits = _compiled(algorithm, size)(len(order), *given, zeros)[-1][: len(order)]
+        if ((bits > 0) & (bits <= _BITS)).all():  # else more colours than bits
             return bits
     state = tuple([0] * largest for _ in range(arrays))
     listed = [np.asarray(array).tolist() for array in (order, starts, members)]
-    return algorithm(_plain_loop, len(order), *listed, state)[-1][: len(order)]
+    return algorithm(_plain_loop, -1, len(order), *listed, state)[-1][: len(order)]
 
 
 def _padded(array: Any, size: int) -> Any:
@@ -152,43 +163,55 @@ def _padded(array: Any, size: int) -> Any:
     return whole
 
 
-def _numbers(bits: Any) -> Any:
+def _numbered(bits: Any) -> Colouring:
     """Colours from integers with one bit each."""
     if isinstance(bits, np.ndarray):
-        return np.frexp(bits.astype(float))[1] - 1
-    return np.array([bit.bit_length() - 1 for bit in bits], int)
+        colours = np.frexp(bits.astype(float))[1] - 1
+    else:
+        colours = np.array([bit.bit_length() - 1 for bit in bits], int)
+    return Colouring(colours, int(colours.max(initial=-1)) + 1)
 
 
 # --- orders ---------------------------------------------------------------------------------------
 
 
-def _best(algorithm: Any, arrays: int, matrix: Any, degrees: Any, least: int) -> Colouring:
-    """The colouring of the vertices, the rows of a CSR matrix, with the fewest colours.
+def _best(greedy: Callable[[Any], Colouring], degrees: Any, least: int, entries: int) -> Colouring:
+    """The colouring with the fewest colours of those that are tried.
 
     In the order given; by degree, the largest first; and again by the classes of the best so far,
     which never takes more colours where only those that meet must differ (J. C. Culberson, 1992).
-    least: no colouring has fewer.
+    greedy: colours in an order. least: no colouring has fewer. entries: of
+    the matrix, which are looked at in each turn.
     """
-    starts, members = matrix.indptr, matrix.indices
     best: Any = None
     for order in _orders(degrees):
-        colours = _numbers(_run(algorithm, arrays, order, starts, members))
-        count = int(colours.max(initial=-1)) + 1
-        if best is None or count < best.count:
-            best = Colouring(colours, count)
+        colouring = greedy(order)
+        if best is None or colouring.count < best.count:
+            best = colouring
         if best.count <= least:
-            return best
-    for turn in range(_TURNS):
+            return best  # type: ignore[no-any-return]
+    for turn in range(min(_TURNS, _COLOURED // max(entries, 1))):
         sizes = np.bincount(best.colours, minlength=best.count)
         rank = best.colours if turn % 2 else sizes[best.colours] * best.count + best.colours
-        order = np.argsort(-rank, kind="stable")
-        colours = _numbers(_run(algorithm, arrays, order, starts, members))
-        count = int(colours.max(initial=-1)) + 1
-        if count <= best.count:
-            best = Colouring(colours, count)
+        colouring = greedy(np.argsort(-rank, kind="stable"))
+        if colouring.count <= best.count:
+            best = colouring
         if best.count <= least:
             break
-    return best
+    return best  # type: ignore[no-any-return]
+
+
+def _periodic(size: int, counts: range, is_valid: Callable[[Any, int], bool]) -> Colouring | None:
+    """The colours 0, 1, ..., k - 1 over and over, with the smallest k that will do.
+
+    What comes of a grid repeats: its fields are colourable by period with fewer colours than by any
+    greedy order, five for the five-point stencil.
+    """
+    for count in counts:
+        colours = np.arange(size) % count
+        if is_valid(colours, count):
+            return Colouring(colours, count)
+    return None
 
 
 def _orders(degrees: Any) -> Iterator[Any]:
@@ -203,12 +226,20 @@ def _orders(degrees: Any) -> Iterator[Any]:
 def column_colouring(pattern: Any) -> Colouring:
     """Colours of the columns of a CSR matrix, of which those that meet in a row differ."""
     columns = pattern.tocsc()
+    degrees = np.diff(columns.indptr)
     least = int(np.diff(pattern.indptr).max(initial=0))
-    by_column = sparse.csr_array(
-        (columns.data, columns.indices, columns.indptr), shape=columns.shape[::-1]
+
+    def greedy(order: Any) -> Colouring:
+        return _numbered(_run(_distance_two, 2, order, columns.indptr, columns.indices))
+
+    best = _best(greedy, degrees, least, pattern.nnz)
+    rows, members = places_of(pattern)
+    shorter = _periodic(
+        len(degrees),
+        _periods(least, best.count, pattern.nnz),
+        lambda colours, count: bool(alone(rows, colours[members], count).all()),
     )
-    best = _best(_distance_two, 2, by_column, np.diff(columns.indptr), least)
-    return _without_empty(best, np.diff(columns.indptr))
+    return _without_empty(shorter or best, degrees)
 
 
 def row_colouring(pattern: Any) -> Colouring:
@@ -217,11 +248,42 @@ def row_colouring(pattern: Any) -> Colouring:
 
 
 def star_colouring(pattern: Any) -> Colouring:
-    """A star colouring of the graph of a symmetric matrix in CSR format."""
+    """Colours of the columns of a symmetric CSR matrix, in a star colouring of its graph."""
     graph = _without_diagonal(pattern)
     degrees = np.diff(graph.indptr)
-    best = _best(_star, 4, graph, degrees, min(2, int(degrees.max(initial=0)) + 1))
-    return _without_empty(best, np.diff(pattern.indptr))
+    rows, columns = places_of(graph)
+    inner = (degrees[rows] > 1) & (degrees[columns] > 1)  # edges in the middle of a path of three
+    least = 3 if inner.any() else min(2, int(degrees.max(initial=0)) + 1)
+
+    def greedy(order: Any) -> Colouring:
+        return _numbered(_run(_star, 4, order, graph.indptr, graph.indices))
+
+    best = _best(greedy, degrees, least, pattern.nnz)
+    rows, columns = places_of(pattern)
+
+    def is_valid(colours: Any, count: int) -> bool:
+        here = alone(rows, colours[columns], count)
+        return bool((here | alone(columns, colours[rows], count)).all())
+
+    shorter = _periodic(len(degrees), _periods(least, best.count, pattern.nnz), is_valid)
+    return _without_empty(shorter or best, np.diff(pattern.indptr))
+
+
+def _periods(least: int, count: int, entries: int) -> range:
+    """The periods that may be shorter than a count of colours, as far as they are quickly tried."""
+    return range(max(least, 1), min(count, least + 1 + _TRIED // max(entries, 1)))
+
+
+def places_of(pattern: Any) -> tuple[Any, Any]:
+    """The rows and the columns of the entries of a CSR matrix."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return rows, pattern.indices.astype(np.int64)
+
+
+def alone(lines: Any, colours: Any, count: int) -> Any:
+    """For each entry, whether it is the only one of its colour in its line."""
+    keys = lines * count + colours
+    return np.bincount(keys)[keys] == 1
 
 
 def _without_empty(colouring: Colouring, entries: Any) -> Colouring:
@@ -234,4 +296,4 @@ def _without_diagonal(pattern: Any) -> Any:
     entries = pattern.tocoo()
     apart = entries.row != entries.col
     places = (entries.row[apart], entries.col[apart])
-    return sparse.csr_array((np.ones(len(places[0]), bool), places), shape=pattern.shape)
+    return scipy_sparse().csr_array((np.ones(len(places[0]), bool), places), shape=pattern.shape)

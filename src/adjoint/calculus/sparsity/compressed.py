@@ -7,21 +7,22 @@ So it depends on how many colours and entries there are, and not on which.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from math import prod
 from typing import Any
 
 import numpy as np
 import optree
-from scipy import sparse
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.planning.cuts import CutProgram
 from adjoint.calculus.planning.execution import JacobianBuilder
 from adjoint.calculus.planning.jacobians import Differentiated
-from adjoint.calculus.sparsity.products import Products, places_of
+from adjoint.calculus.sparsity.colouring import places_of
+from adjoint.calculus.sparsity.index_sets import scipy_sparse
+from adjoint.calculus.sparsity.products import Products
 from adjoint.capture import Traced
 from adjoint.capture.scipy.sparse import SparseTraced
 from adjoint.primitives.elementwise.conversion import cast
@@ -33,24 +34,52 @@ from adjoint.primitives.structure.slicing import concatenate
 from adjoint.program import Atom, Builder, Program
 
 
-class Layout:
-    """Where the entries of one block of a sparse matrix go.
+class EntryPlaces:
+    """Where the entries of a sparse matrix go; those with the same places are equal."""
+
+    __slots__ = ("columns", "rows", "shape")
+
+    def __init__(self, rows: Any, columns: Any, shape: tuple[int, int]) -> None:
+        self.rows, self.columns, self.shape = rows, columns, shape
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EntryPlaces) or type(self) is not type(other):
+            return False
+        return self is other or (
+            self.shape == other.shape
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.columns, other.columns)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, len(self.rows)))
+
+    def filled(self, entries: Any) -> Any:
+        """The matrix with these entries; those at one place are added up."""
+        if not isinstance(entries, np.ndarray):
+            return SparseTraced(entries, self.rows, self.columns, self.shape)
+        places = (self.rows, self.columns)
+        return scipy_sparse().coo_array((entries, places), shape=self.shape).tocsr()
+
+
+class BlockLayout(EntryPlaces):
+    """Where the entries of one block of a sparse derivative go.
 
     matrix: in CSR format, with the block's pattern.
     """
 
-    __slots__ = ("columns", "matrix", "rows")
+    __slots__ = ("matrix",)
 
     def __init__(self, matrix: Any) -> None:
+        super().__init__(*places_of(matrix), matrix.shape)
         self.matrix = matrix
-        self.rows, self.columns = places_of(matrix)
 
     def filled(self, entries: Any) -> Any:
         """The matrix with these entries; it shares nothing with others but them."""
         if type(entries) is Traced:
-            return SparseTraced(entries, self.rows, self.columns, self.matrix.shape)
+            return SparseTraced(entries, self.rows, self.columns, self.shape)
         if not isinstance(entries, np.ndarray):
-            return Filled(entries, self)  # while a tree is being mapped
+            return SparseBlock(entries, self)  # while a tree is being mapped
         matrix = copy(self.matrix)
         matrix.data = entries
         matrix.indices = matrix.indices.copy()
@@ -58,48 +87,35 @@ class Layout:
         return matrix
 
 
-class Filled:
+class SparseBlock:
     """A block of a result: entries with their layout, as the container that results are made of."""
 
     __slots__ = ("entries", "layout")
 
-    def __init__(self, entries: Any, layout: Layout) -> None:
+    def __init__(self, entries: Any, layout: BlockLayout) -> None:
         self.entries = entries
         self.layout = layout
 
 
-optree.register_pytree_node(
-    Filled,
-    lambda block: ((block.entries,), block.layout),
-    lambda layout, entries: layout.filled(entries[0]),
-    namespace=pytrees.NAMESPACE,
-)
+def _register(kind: Any, split: Callable[[Any], tuple[Any, Any]]) -> None:
+    """Make a kind of results a container of its entries. split: the entries, and where they go."""
+
+    def flatten(matrix: Any) -> tuple[tuple[Any], Any]:
+        entries, layout = split(matrix)
+        return (entries,), layout
+
+    def unflatten(layout: Any, children: Any) -> Any:
+        (entries,) = children
+        return layout.filled(entries)
+
+    optree.register_pytree_node(kind, flatten, unflatten, namespace=pytrees.NAMESPACE)
 
 
-class _Entries:
-    """Where the entries of a sparse matrix that a traced function returns go."""
-
-    __slots__ = ("columns", "rows", "shape")
-
-    def __init__(self, matrix: SparseTraced) -> None:
-        self.rows, self.columns, self.shape = matrix.rows, matrix.columns, matrix.shape
-
-    def filled(self, entries: Any) -> Any:
-        """The matrix with these entries; those at one place are added up."""
-        if not isinstance(entries, np.ndarray):
-            return SparseTraced(entries, self.rows, self.columns, self.shape)
-        return sparse.coo_array((entries, (self.rows, self.columns)), shape=self.shape).tocsr()
+_register(SparseBlock, lambda block: (block.entries, block.layout))
+_register(SparseTraced, lambda x: (x.data, EntryPlaces(x.rows, x.columns, x.shape)))
 
 
-optree.register_pytree_node(
-    SparseTraced,
-    lambda matrix: ((matrix.data,), _Entries(matrix)),
-    lambda layout, entries: layout.filled(entries[0]),
-    namespace=pytrees.NAMESPACE,
-)
-
-
-class Recipe:
+class Compression:
     """How the blocks of a sparse matrix are computed.
 
     arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
@@ -118,17 +134,17 @@ class Recipe:
         self.arrays: list[Any] = []
         for colouring, types in ((products.columns, inputs), (products.rows, outputs)):
             if colouring is not None and colouring.count:
-                self.arrays += _seeds(colouring, types)
-        self.layouts: list[Layout] = []
-        places = _Places(pattern, products, symmetric)
+                self.arrays += seeds_of(colouring, types)
+        self.layouts: list[BlockLayout] = []
+        places = _BlockPlaces(pattern, products, symmetric)
         top = 0
         for of in outputs:
             left = 0
             for to in inputs:
                 layout, numbers = places.block(top, left, of.size, to.size)
                 self.layouts.append(layout)
-                if len(numbers):
-                    self.arrays.append(numbers)
+                if len(layout.rows):
+                    self.arrays += [np.ascontiguousarray(x, np.intp) for x in numbers]
                 left += to.size
             top += of.size
 
@@ -139,7 +155,7 @@ class Recipe:
         return 0 if columns is None else columns.count, 0 if rows is None else rows.count
 
 
-def _seeds(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
+def seeds_of(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
     """For each array, which of its entries have each colour, as ones among zeros."""
     seeds, first = [], 0
     for type_ in types:
@@ -152,7 +168,7 @@ def _seeds(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
     return seeds
 
 
-class _Places:
+class _BlockPlaces:
     """Where the entries of a pattern stand in the products of a block's row and column."""
 
     def __init__(self, pattern: Any, products: Products, symmetric: bool) -> None:
@@ -161,36 +177,44 @@ class _Places:
         self.products = products
         self.symmetric = symmetric
 
-    def block(self, top: int, left: int, height: int, width: int) -> tuple[Layout, Any]:
-        """The pattern of a block, and for each entry its number in what `_block` puts together."""
+    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, list[Any]]:
+        """The pattern of a block, and its entries' places in what the program puts together."""
         rows, columns = self.rows, self.columns
         inside = (rows >= top) & (rows < top + height) & (columns >= left)
         inside &= columns < left + width
         rows, columns = rows[inside], columns[inside]
         by_column = self.products.by_column[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
-        matrix = sparse.csr_array(
+        matrix = scipy_sparse().csr_array(
             (np.zeros(len(rows)), columns - left, starts), shape=(height, width)
         )
         matrix.has_canonical_format = True
-        return Layout(matrix), self._numbers(rows, columns, by_column, top, left, height, width)
+        return BlockLayout(matrix), self._numbers(
+            rows, columns, by_column, top, left, height, width
+        )
 
     def _numbers(
         self, rows: Any, columns: Any, by_column: Any, top: int, left: int, height: int, width: int
-    ) -> Any:
+    ) -> list[Any]:
+        """For each entry its colour, and its place in the product; or one number for both."""
         of_columns, of_rows = self.products.columns, self.products.rows
-        numbers = np.zeros(len(rows), np.intp)
-        first = 0
-        if of_columns is not None:
-            numbers = of_columns.colours[columns] * height + (rows - top)
-            first = of_columns.count * height
-        if self.symmetric:  # the entry opposite, in the products of its own row
-            opposite = of_columns.colours[rows] * width + (columns - left) + first
-            return np.where(by_column, numbers, opposite)
-        if of_rows is not None:
-            pulled = of_rows.colours[rows] * width + (columns - left) + first
-            numbers = np.where(by_column, numbers, pulled)
-        return numbers
+        rows, columns = rows - top, columns - left
+        if self.symmetric and of_columns is not None:
+            # The entry opposite is in the products for the arguments of its own row.
+            colours = np.where(
+                by_column, of_columns.colours[columns + left], of_columns.colours[rows + top]
+            )
+            beyond = 0 if top == left else height
+            return [colours, np.where(by_column, rows, columns + beyond)]
+        if of_rows is None and of_columns is not None:
+            return [of_columns.colours[columns + left], rows]
+        if of_columns is None and of_rows is not None:
+            return [of_rows.colours[rows + top], columns]
+        assert of_columns is not None
+        assert of_rows is not None
+        pushed = of_columns.colours[columns + left] * height + rows
+        pulled = of_rows.colours[rows + top] * width + columns + of_columns.count * height
+        return [np.where(by_column, pushed, pulled)]
 
 
 def compressed_program(
@@ -210,7 +234,7 @@ def compressed_program(
     inputs = [builder.input(variable.type) for variable in program.inputs]
     values = builder.inline(differentiated.primal, inputs)
     names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
-    making = _Making(builder, differentiated, names)
+    making = _ProductMaker(builder, differentiated, names)
     pushed = making.pushed(counts[0]) if counts[0] else None
     pulled = making.pulled(counts[1]) if counts[1] else None
     blocks: list[Atom] = []
@@ -220,16 +244,17 @@ def compressed_program(
             if not size:
                 blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
                 continue
-            parts = [] if pushed is None else [pushed[output]]
             if symmetric and pushed is not None:
-                parts.append(pushed[place])
-            elif pulled is not None:
-                parts.append(pulled[place])
-            blocks.append(_entries(builder, parts, size, of))
+                same = [pushed[output]] if place == output else [pushed[output], pushed[place]]
+                blocks.append(_entries(builder, [_side_by_side(same)], size, of))
+            else:
+                parts = [] if pushed is None else [pushed[output]]
+                parts += [] if pulled is None else [pulled[place]]
+                blocks.append(_entries(builder, parts, size, of))
     return builder.build([*values[kept : differentiated.outputs], *blocks])
 
 
-class _Making:
+class _ProductMaker:
     """Appends products with the linear program of a Jacobian to a builder."""
 
     def __init__(self, builder: Builder, differentiated: Differentiated, names: Any) -> None:
@@ -250,7 +275,7 @@ class _Making:
         """For each output, its tangents for each colour of columns; None where it is constant."""
         seeds = self._seeds(count, [tangent.type for tangent in self.crossings.tangents])
         columns = self.making.push(self.cut.segments[0], seeds)
-        places = {variable: n for n, variable in enumerate(self.crossings.results)}
+        places: dict[Atom, int] = {atom: n for n, atom in enumerate(self.crossings.results)}
         return [None if slope is None else columns[places[slope]] for slope in self.slopes]
 
     def pulled(self, count: int) -> list[Any]:
@@ -258,7 +283,9 @@ class _Making:
         seeds = self._seeds(count, self.outputs)
         rows = []
         for result in self.crossings.results:
-            of_it = [seed for seed, slope in zip(seeds, self.slopes, strict=True) if slope is result]
+            of_it = [
+                seed for seed, slope in zip(seeds, self.slopes, strict=True) if slope is result
+            ]
             total = of_it[0]
             for seed in of_it[1:]:
                 total = total + seed
@@ -266,10 +293,24 @@ class _Making:
         return self.making.pull(self.cut.segments[0], rows)
 
 
+def _lines(products: Any) -> Any:
+    """The products as the rows of a matrix."""
+    count = products.shape[0]
+    return reshape(products, (count, prod(products.shape[1:])))
+
+
+def _side_by_side(products: Sequence[Any]) -> Any:
+    lines = [_lines(product) for product in products]
+    return lines[0] if len(lines) == 1 else concatenate(lines, 1)
+
+
 def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -> Atom:
-    """The entries of a block, taken out of the products behind each other."""
-    places = Expression(builder, builder.input(array_type((size,), np.dtype(np.intp))))
-    flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
-    whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    entries: Atom = bind(GATHER, whole, places).atom
-    return entries
+    """The entries of a block: by colour and place, or by number in two kinds of products."""
+    type_ = array_type((size,), np.dtype(np.intp))
+    count = 2 if len(parts) == 1 else 1
+    places = [Expression(builder, builder.input(type_)) for _ in range(count)]
+    parts = [_lines(cast(part, of.dtype)) for part in parts]
+    if count == 2:
+        return bind(GATHER, parts[0], *places).atom  # type: ignore[no-any-return]
+    flat = concatenate([reshape(part, (prod(part.shape),)) for part in parts], 0)
+    return bind(GATHER, flat, *places).atom  # type: ignore[no-any-return]

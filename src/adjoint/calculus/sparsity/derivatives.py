@@ -14,12 +14,17 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError
 from adjoint.base.forking import hold_over_forks
 from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.missing_rules import is_applicable, is_transposable
 from adjoint.calculus.planning import Mode
 from adjoint.calculus.planning.jacobians import Differentiated
-from adjoint.calculus.missing_rules import is_applicable, is_transposable
-from adjoint.calculus.sparsity.compressed import Filled, Recipe, compressed_program
-from adjoint.calculus.sparsity.detection import Asked, Report, pattern_of
-from adjoint.calculus.sparsity.index_sets import canonical, empty, joined
+from adjoint.calculus.sparsity.compressed import Compression, SparseBlock, compressed_program
+from adjoint.calculus.sparsity.detection import (
+    AskedValues,
+    PatternReport,
+    pattern_of,
+    whole_pattern,
+)
+from adjoint.calculus.sparsity.index_sets import canonical
 from adjoint.calculus.sparsity.products import products_of, symmetric_products
 from adjoint.capture import Captured
 from adjoint.capture.recording.applying import concrete
@@ -33,7 +38,7 @@ _lock = threading.RLock()
 hold_over_forks(_lock)
 
 
-class Pattern(NamedTuple):
+class SparsityPattern(NamedTuple):
     """Which numbers of the results may depend on which of the arguments.
 
     matrix: Booleans in CSR format. report: what was taken as dense. used: the values of the
@@ -41,7 +46,7 @@ class Pattern(NamedTuple):
     """
 
     matrix: Any
-    report: Report
+    report: PatternReport
     used: dict[int, Any]
 
     def holds(self, inputs: Callable[[int], Any]) -> bool:
@@ -54,7 +59,7 @@ class Pattern(NamedTuple):
 
 
 class SparseDerivative:
-    """A program linearised, with the patterns and the recipes found for it.
+    """A program linearised, with the patterns and the compressions found for it.
 
     symmetric: whether it is a Hessian's.
     """
@@ -65,40 +70,34 @@ class SparseDerivative:
         self.mode = mode
         self.symmetric = symmetric
         self.inputs: list[ArrayType] = [x.type for x in program.inputs[:count]]
-        self._recipes: list[tuple[Pattern, Recipe]] = []
+        self._kept: list[tuple[SparsityPattern, Compression]] = []
 
-    def pattern(self, inputs: Callable[[int], Any], local: bool = False) -> Pattern:
+    def pattern(self, inputs: Callable[[int], Any], local: bool = False) -> SparsityPattern:
         """The pattern; inputs: gives the value of an input of the program by its number."""
         linear, primal = self.differentiated.linear, self.differentiated.primal
-        asked = Asked(primal, self.count, local, inputs)
+        asked = AskedValues(primal, self.count, local, inputs)
         residuals = primal.outputs[self.differentiated.outputs :]
-        report = Report()
-        sets = iter(pattern_of(linear, [asked.source(x) for x in residuals], local, report))
-        outputs = self.differentiated.output_types
-        width = sum(x.size for x in self.inputs)
-        parts = [
-            (None if slope is None else next(sets), of.size)
-            for slope, of in zip(self.differentiated.slopes, outputs, strict=True)
-        ]
-        whole = joined(parts, width)
-        if whole is None:
-            whole = empty(sum(of.size for of in outputs), width)
+        report = PatternReport()
+        sets = pattern_of(linear, [asked.source(x) for x in residuals], local, report)
+        varying = [slope is not None for slope in self.differentiated.slopes]
+        outputs, width = self.differentiated.output_types, sum(x.size for x in self.inputs)
+        whole = whole_pattern(sets, varying, outputs, width)
         if self.symmetric:
-            whole = whole + whole.T.tocsr()
-        return Pattern(canonical(whole), report, asked.used)
+            whole = canonical(whole + whole.T.tocsr())
+        return SparsityPattern(whole, report, asked.used)
 
-    def recipe(self, inputs: Callable[[int], Any]) -> Recipe:
+    def compression(self, inputs: Callable[[int], Any]) -> Compression:
         """How the matrix is computed, kept for when the program comes again."""
-        for pattern, recipe in self._recipes:
+        for pattern, compression in self._kept:
             if pattern.holds(inputs):
-                return recipe
+                return compression
         pattern = self.pattern(inputs)
-        recipe = self._recipe(pattern.matrix)
+        compression = self._compression(pattern.matrix)
         with _lock:
-            self._recipes = [(pattern, recipe), *self._recipes[: _KEPT - 1]]
-        return recipe
+            self._kept = [(pattern, compression), *self._kept[: _KEPT - 1]]
+        return compression
 
-    def _recipe(self, matrix: Any) -> Recipe:
+    def _compression(self, matrix: Any) -> Compression:
         moving = self.differentiated.crossings.moving
         if self.symmetric:
             products = symmetric_products(matrix)
@@ -108,7 +107,7 @@ class SparseDerivative:
             forward = forward or not reverse
             products = products_of(matrix, forward, reverse)
         outputs = self.differentiated.output_types
-        return Recipe(matrix, products, self.inputs, outputs, self.symmetric)
+        return Compression(matrix, products, self.inputs, outputs, self.symmetric)
 
 
 def sparse_results(
@@ -126,14 +125,14 @@ def sparse_results(
     """
     count = len(chosen.leaves)
     derivative = prepared(chosen, captured, kept, mode, gradient, function)
-    recipe = derivative.recipe(partial(input_of, chosen, captured))
-    sizes = tuple(len(layout.rows) for layout in recipe.layouts)
-    kind = ("sparse entries", count, kept, gradient, recipe.counts, sizes)
+    compression = derivative.compression(partial(input_of, chosen, captured))
+    sizes = tuple(len(layout.rows) for layout in compression.layouts)
+    kind = ("sparse entries", count, kept, gradient, compression.counts, sizes)
     compiled = prepare(kind, captured, _derive_entries, chosen.recapture, function)
-    results = run(compiled, [*chosen.leaves, *captured.constants, *recipe.arrays])
-    aux = len(results) - len(recipe.layouts)
-    blocks = zip(results[aux:], recipe.layouts, strict=True)
-    return list(results[:aux]), [Filled(entries, layout) for entries, layout in blocks]
+    results = run(compiled, [*chosen.leaves, *captured.constants, *compression.arrays])
+    aux = len(results) - len(compression.layouts)
+    blocks = zip(results[aux:], compression.layouts, strict=True)
+    return list(results[:aux]), [SparseBlock(entries, layout) for entries, layout in blocks]
 
 
 def prepared(

@@ -2,9 +2,9 @@
 
 The linear program is what `linearize` leaves of a function: its inputs are values that the function
 computed, and the tangents. Some of these values decide where things go: the index arrays of a
-gather, the condition of a choice, the number of rounds of a loop. They are *asked*, one by one. What
-follows from the constants of a function alone is the pattern at all points; what depends on the
-arguments themselves is only asked for the pattern near one point, and else taken to be anything.
+gather, the condition of a choice, the number of rounds of a loop. They are *asked*, one by one.
+What follows from the constants of a function alone is the pattern at all points; what depends on
+the arguments themselves is only asked for the pattern near one point, and else may be anything.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.calculus.sparsity.index_sets import Sets, single
+from adjoint.base.arrays import ArrayType
+from adjoint.calculus.sparsity.index_sets import Sets, canonical, empty, joined, single
 from adjoint.calculus.sparsity.repeated import PROGRAMS
-from adjoint.calculus.sparsity.rules import Unknown, rule_of
+from adjoint.calculus.sparsity.rules import NotToBeAskedError, rule_of
 from adjoint.loops.bodies import interpreted
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 Source = Callable[[], Any]
 
 
-class Report:
+class PatternReport:
     """What was taken as dense for want of better: its primitives, with the records of lines."""
 
     def __init__(self) -> None:
         self.dense: dict[str, int | None] = {}
 
 
-class Walk:
+class SetWalk:
     """Index sets on their way through a program.
 
     sources: what gives the values of its inputs, None for those that vary. width: how many numbers
@@ -44,7 +45,7 @@ class Walk:
         sources: Sequence[Source | None],
         width: int,
         local: bool,
-        report: Report,
+        report: PatternReport,
     ) -> None:
         self.program = program
         self.width = width
@@ -77,14 +78,18 @@ class Walk:
         """Note that an equation is taken as dense."""
         self.report.dense.setdefault(equation.primitive.name, equation.origin)
 
-    def inner(self, program: Program, operands: Sequence[Sets], sources: Sequence[Any]) -> Walk:
+    def inner(self, program: Program, operands: Sequence[Sets], sources: Sequence[Any]) -> SetWalk:
         """A walk through a program that an equation holds."""
-        return Walk(program, operands, sources, self.width, self.local, self.report)
+        return SetWalk(program, operands, sources, self.width, self.local, self.report)
 
     # --- values ----------------------------------------------------------------------------------
 
     def value(self, atom: Atom) -> Any:
-        """The value of what does not vary; Unknown where it cannot be asked."""
+        """The value of what does not vary.
+
+        Raises:
+            NotToBeAskedError: it depends on the arguments.
+        """
         if isinstance(atom, Literal):
             return atom.value
         pending = [atom]
@@ -95,7 +100,7 @@ class Walk:
             elif variable in self._sources:
                 source = self._sources[variable]
                 if source is None:
-                    raise Unknown
+                    raise NotToBeAskedError
                 self._values[pending.pop()] = source()
             else:
                 missing = self._missing(variable)
@@ -120,7 +125,7 @@ class Walk:
         self._values.update(zip(equation.outputs, results, strict=True))
 
 
-class Asked:
+class AskedValues:
     """The values that the function computes, as far as they may be asked.
 
     arguments: how many of the program's inputs are arguments, which only a local pattern asks.
@@ -143,7 +148,7 @@ class Asked:
             needed, equations = needed_for(self.primal, atom)
             numbers = [n for n, variable in enumerate(self.primal.inputs) if variable in needed]
             if not self.local and numbers and numbers[0] < self.arguments:
-                raise Unknown
+                raise NotToBeAskedError
             for number in numbers:
                 if number not in self.used:
                     self.used[number] = np.array(self.inputs(number))
@@ -167,7 +172,7 @@ def needed_for(program: Program, atom: Atom) -> tuple[set[Atom], list[Equation]]
 
 
 def pattern_of(
-    linear: Program, residuals: Sequence[Source], local: bool, report: Report
+    linear: Program, residuals: Sequence[Source], local: bool, report: PatternReport
 ) -> list[Sets]:
     """The index sets of a linear program's results.
 
@@ -181,4 +186,19 @@ def pattern_of(
         operands.append(single(first, variable.type.size, width))
         first += variable.type.size
     sources: list[Source | None] = [*residuals, *[None] * len(tangents)]
-    return Walk(linear, operands, sources, width, local, report).results()
+    return SetWalk(linear, operands, sources, width, local, report).results()
+
+
+def whole_pattern(
+    results: Sequence[Sets], varying: Sequence[bool], outputs: Sequence[ArrayType], width: int
+) -> Any:
+    """The pattern of a map in CSR format: the sets of its results below each other.
+
+    results: those of what varies, which `varying` tells among the outputs.
+    """
+    sets = iter(results)
+    parts = [
+        (next(sets) if mark else None, of.size) for mark, of in zip(varying, outputs, strict=True)
+    ]
+    whole = joined(parts, width)
+    return canonical(empty(sum(of.size for of in outputs), width) if whole is None else whole)

@@ -7,12 +7,18 @@ all arguments in order. `None` stands for empty sets throughout, as a structural
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-from scipy import sparse
 
 from adjoint.base.arrays import Shape
+
+
+def scipy_sparse() -> Any:
+    """SciPy's sparse arrays, imported when first needed, since that takes long."""
+    return import_module("scipy.sparse")
+
 
 Sets = Any  # scipy.sparse.csr_array of Booleans, or None
 _SHORT: Final = 4  # groups of rows whose union is taken by adding as many matrices
@@ -20,7 +26,7 @@ _SHORT: Final = 4  # groups of rows whose union is taken by adding as many matri
 
 def _matrix(indices: Any, starts: Any, rows: int, width: int) -> Sets:
     entries = np.ones(len(indices), bool)
-    matrix = sparse.csr_array((entries, indices, starts), shape=(rows, width))
+    matrix = scipy_sparse().csr_array((entries, indices, starts), shape=(rows, width))
     return matrix
 
 
@@ -79,7 +85,7 @@ def reduced(sets: Sets, groups: Any, count: int) -> Sets:
         return None
     groups = np.asarray(groups).ravel()
     ones = np.ones(len(groups), bool)
-    chosen = sparse.csc_array(
+    chosen = scipy_sparse().csc_array(
         (ones, groups, np.arange(len(groups) + 1)), shape=(count, len(groups))
     )
     return (chosen.tocsr() @ sets).tocsr()
@@ -110,7 +116,7 @@ def joined(several: Sequence[tuple[Sets, int]], width: int) -> Sets:
     if all(sets is None for sets, _ in several):
         return None
     parts = [empty(size, width) if sets is None else sets for sets, size in several]
-    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr", dtype=bool)
+    return parts[0] if len(parts) == 1 else scipy_sparse().vstack(parts, format="csr", dtype=bool)
 
 
 def empty(size: int, width: int) -> Sets:
@@ -131,5 +137,5 @@ def through(sets: Sets, after: Any, before: Any, count: int) -> Sets:
         return None
     after, before = np.asarray(after).ravel(), np.asarray(before).ravel()
     ones = np.ones(len(after), bool)
-    incidence = sparse.coo_array((ones, (after, before)), shape=(count, sets.shape[0]))
+    incidence = scipy_sparse().coo_array((ones, (after, before)), shape=(count, sets.shape[0]))
     return (incidence.tocsr() @ sets).tocsr()

@@ -6,18 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from adjoint.base import pytrees
 from adjoint.base.checked import check_flag, checked
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.errors import ArgumentError
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning import Mode, check_real
 from adjoint.calculus.second_order.products import check_scalar, gradient_program
 from adjoint.calculus.sparsity.derivatives import (
-    Pattern,
     SparseDerivative,
+    SparsityPattern,
     input_of,
     prepared,
     rows_of_blocks,
@@ -71,7 +69,8 @@ def sparsity(
     check_callable(function, "sparsity")
     check_argnums(argnums)
     check_flag(local, "local")
-    _check_order(order)
+    if order not in (1, 2):
+        raise ArgumentError(f"order must be 1 (Jacobian) or 2 (Hessian), got {order}.")
     chosen = Chosen(argnums, args, kwargs)
     captured = captured_at(function, chosen)
     tree, kept = captured.treedef, len(captured.outputs)
@@ -88,14 +87,7 @@ def sparsity(
     return chosen.unflatten(rows) if order == 2 else pytrees.unflatten(tree, rows)
 
 
-def _check_order(order: Any) -> None:
-    if isinstance(order, bool) or not isinstance(order, (int, np.integer)):
-        raise ArgumentTypeError(f"order must be 1 or 2, got {order!r}.")
-    if order not in (1, 2):
-        raise ArgumentError(f"order must be 1 (Jacobian) or 2 (Hessian), got {order}.")
-
-
-def _blocks(derivative: SparseDerivative, pattern: Pattern) -> list[Any]:
+def _blocks(derivative: SparseDerivative, pattern: SparsityPattern) -> list[Any]:
     """The parts of a pattern, for each result and in it for each argument."""
     blocks, top = [], 0
     for of in derivative.differentiated.output_types:

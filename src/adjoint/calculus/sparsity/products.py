@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy import sparse
 
 from adjoint.calculus.sparsity.colouring import (
     Colouring,
+    alone,
     column_colouring,
+    places_of,
     row_colouring,
     star_colouring,
 )
+from adjoint.calculus.sparsity.index_sets import scipy_sparse
 
 _SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
 
@@ -68,34 +70,22 @@ def symmetric_products(pattern: Any) -> Products:
     """The column products for a symmetric matrix: an entry of them, or the one opposite."""
     colouring = star_colouring(pattern)
     rows, columns = places_of(pattern)
-    alone = _alone(rows, colouring.colours[columns], colouring.count)
-    return Products(colouring, None, alone)
-
-
-def places_of(pattern: Any) -> tuple[Any, Any]:
-    """The rows and the columns of the entries of a CSR matrix."""
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    return rows, pattern.indices.astype(np.int64)
-
-
-def _alone(lines: Any, colours: Any, count: int) -> Any:
-    """For each entry, whether it is the only one of its colour in its line."""
-    keys = lines * count + colours
-    alone = np.bincount(keys)[keys] == 1
-    return alone
+    here = alone(rows, colouring.colours[columns], colouring.count)
+    return Products(colouring, None, here)
 
 
 def _two_way(pattern: Any) -> Products:
     """Rows and columns coloured together, without the colours that no entry needs."""
     height, width = pattern.shape
-    whole = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
+    whole = scipy_sparse().block_array([[None, pattern], [pattern.T, None]], format="csr")
     if whole.shape[0] != height + width:  # empty parts have no size of their own
-        whole = sparse.csr_array(whole, shape=(height + width, height + width))
-    colours, count = star_colouring(whole)
+        whole = scipy_sparse().csr_array(whole, shape=(height + width, height + width))
+    colouring = star_colouring(whole)
+    colours, count = colouring.colours, colouring.count
     rows, columns = places_of(pattern)
     row_colours, column_colours = colours[:height], colours[height:]
     of_column, of_row = column_colours[columns], row_colours[rows]
-    may_column, may_row = _alone(rows, of_column, count), _alone(columns, of_row, count)
+    may_column, may_row = alone(rows, of_column, count), alone(columns, of_row, count)
     needed = _needed(of_column, of_row + count, may_column, may_row, 2 * count)
     by_column = may_column & needed[:count][of_column]
     return Products(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.calculus.sparsity.index_sets import Sets, joined, numbered, reduced, taken, union
-from adjoint.calculus.sparsity.rules import Unknown, dense
+from adjoint.calculus.sparsity.rules import NotToBeAskedError, dense
 from adjoint.program import Equation, Program
 
 _FOLLOWED: Final = 20_000  # equations of all rounds of a loop that is followed round by round
@@ -23,16 +23,16 @@ def _scan(walk: Any, equation: Equation, operands: list[Sets]) -> list[Sets]:
     params, body = equation.params, equation.params["body"]
     try:
         count = max(int(walk.value(equation.inputs[0])), 0)
-    except Unknown:
+    except NotToBeAskedError:
         count = None
     if count is not None and count * (1 + len(body.equations)) <= _FOLLOWED:
-        return _Rounds(walk, equation, operands).followed(count)
+        return _LoopSets(walk, equation, operands).followed(count)
     if params["length"] == 0 or count == 0:
-        return _Rounds(walk, equation, operands).followed(0)
-    return _Rounds(walk, equation, operands).alike()
+        return _LoopSets(walk, equation, operands).followed(0)
+    return _LoopSets(walk, equation, operands).alike()
 
 
-class _Rounds:
+class _LoopSets:
     """The rounds of a loop: of constants, carried values, and rows of scanned arrays."""
 
     def __init__(self, walk: Any, equation: Equation, operands: list[Sets]) -> None:
@@ -132,20 +132,20 @@ class _Rounds:
 
 
 def _settled(inner: Any, atom: Any, sets: Sets) -> Any:
-    """What gives the value of a carried number in the next round; worked out at once where cheap."""
+    """What gives a carried value in the next round; worked out at once where that is cheap."""
     if sets is not None:
         return None
     if atom.type.dtype.kind in "biu":  # counters and places, of which there are long chains
         try:
             value = inner.value(atom)
-        except Unknown:
+        except NotToBeAskedError:
             return _unknown
         return lambda: value
     return lambda: inner.value(atom)
 
 
 def _unknown() -> Any:
-    raise Unknown
+    raise NotToBeAskedError
 
 
 def _same(one: Sets, other: Sets) -> bool:
@@ -180,7 +180,7 @@ def _switch(walk: Any, equation: Equation, operands: list[Sets]) -> list[Sets]:
     try:
         number = int(walk.value(equation.inputs[0]))
         branches = [branches[min(max(number, 0), len(branches) - 1)]]
-    except Unknown:
+    except NotToBeAskedError:
         pass
     atoms = equation.inputs[1:]
     outcomes = [_held(walk, branch, atoms, operands[1:]) for branch in branches]

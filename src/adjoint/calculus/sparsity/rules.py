@@ -40,7 +40,7 @@ from adjoint.primitives.structure.slicing import numpy_index
 from adjoint.program import Atom, Equation
 
 
-class Unknown(Exception):
+class NotToBeAskedError(Exception):
     """A value that does not follow from what may be asked."""
 
 
@@ -54,7 +54,11 @@ class Context(Protocol):
     local: bool
 
     def value(self, atom: Atom) -> Any:
-        """The value of an operand that is no tangent; Unknown where it depends on the arguments."""
+        """The value of an operand that is no tangent.
+
+        Raises:
+            NotToBeAskedError: it depends on the arguments.
+        """
 
     def assume_dense(self, equation: Equation) -> None:
         """Note that an equation is taken as dense."""
@@ -102,7 +106,7 @@ def _value(context: Context, atom: Atom) -> Any:
     """A value, or None where it is unknown."""
     try:
         return np.asarray(context.value(atom))
-    except Unknown:
+    except NotToBeAskedError:
         return None
 
 
@@ -180,7 +184,9 @@ def _added(context: Context, equation: Equation, operands: list[Sets], index: An
     """Entries added to those of an array."""
     (x, value), (array, given) = operands[:2], equation.inputs[:2]
     places = numbered(array.type.shape)[index]
-    return [union([x, placed(spread(value, given.type.shape, places.shape), places, array.type.size)])]
+    return [
+        union([x, placed(spread(value, given.type.shape, places.shape), places, array.type.size)])
+    ]
 
 
 def _update(context: Context, equation: Equation, operands: list[Sets]) -> list[Sets]:
