@@ -25,7 +25,13 @@ from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.samples import Fixed, draw, sample
-from adjoint.primitives.structure.moving import broadcast_to, insert_axes, sum_to, with_batch
+from adjoint.primitives.structure.moving import (
+    broadcast_to,
+    insert_axes,
+    permute,
+    sum_to,
+    with_batch,
+)
 from adjoint.primitives.typing_rules import broadcast_shape
 from adjoint.program import Builder
 
@@ -79,7 +85,19 @@ def _gather_batch(operands: Any, batched: Any, size: int) -> Any:
         return bind(
             GATHER, x, *(with_batch(i, m, size) for i, m in zip(indices, marks, strict=True))
         )
-    return bind(GATHER, x, *_batched_indices(x.builder, size, indices, marks))
+    if any(marks):
+        return bind(GATHER, x, *_batched_indices(x.builder, size, indices, marks))
+    rank = indices[0].ndim
+    return _batch_in_front(bind(GATHER, _batch_behind(x, len(indices)), *indices), rank)
+
+
+def _batch_behind(x: Expression, count: int) -> Expression:
+    """The batch behind so many axes, where one set of indices into these serves all examples."""
+    return permute(x, (*range(1, count + 1), 0, *range(count + 1, x.ndim)))
+
+
+def _batch_in_front(x: Expression, count: int) -> Expression:
+    return permute(x, (count, *range(count), *range(count + 1, x.ndim)))
 
 
 def _gather_transpose(cotangents: Any, operands: Any) -> Any:
@@ -119,11 +137,19 @@ def _write_batch(name: str) -> Any:
     def batch(operands: Any, batched: Any, size: int) -> Any:
         x, value, *indices = operands
         x = with_batch(x, batched[0], size)
-        numbered = _batched_indices(x.builder, size, indices, batched[2:])
+        rank, count = indices[0].ndim - any(batched[2:3]), len(indices)
         if batched[1]:
-            part_rank = numbered[0].ndim + x.ndim - len(numbered)
-            value = insert_axes(value, 1, part_rank)
-        return bind(WRITES[name], x, value, *numbered)
+            value = insert_axes(value, 1, rank + x.ndim - count)
+        if any(batched[2:]):
+            numbered = _batched_indices(x.builder, size, indices, batched[2:])
+            return bind(WRITES[name], x, value, *numbered)
+        if batched[1]:
+            value = _batch_behind(value, rank)
+        else:
+            whole = insert_axes(value, 0, rank + x.ndim - count - 1)
+            value = insert_axes(whole, rank, whole.ndim + 1)
+        written = bind(WRITES[name], _batch_behind(x, count), value, *indices)
+        return _batch_in_front(written, count)
 
     return batch
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.bodies import build_graph
+from adjoint.executors.native.graph.indices import Dynamic
 from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
@@ -310,10 +311,13 @@ def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
 def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
     """Large stored arrays that one operation on what is in memory anyway gives again."""
     cheap: set[Variable] = set()
+    sought = _looked_up(graph)
     for variable in stored(graph, scheduler):
         node = graph.producers[variable]
         volume = prod(label.extent for label in node.iteration() if not label.unrolled)
         if node.kind is not Kind.POINTWISE or variable in scheduler.outside or volume < LARGE:
+            continue
+        if variable in sought:
             continue
         wide = [access.source for access in node.accesses if access.source.type.ndim]
         # What it reads stays in memory, unless that is itself computed again or written over.
@@ -321,6 +325,21 @@ def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> se
         if cost(node.operation) <= 1 and len(wide) <= 2 and still:
             cheap.add(variable)
     return cheap
+
+
+def _looked_up(graph: Graph) -> set[Variable]:
+    """Arrays most of whose numbers are looked up by indices that are data.
+
+    That is one number at a time, for which they are computed many at a time rather than there.
+    """
+    return {
+        access.source
+        for node in graph.nodes
+        for access in node.reads()
+        if isinstance(access.source, Variable)
+        and any(isinstance(atom, Dynamic) for term in access.terms for atom in term.atoms())
+        and 2 * prod(label.extent for label in node.iteration()) >= access.source.type.size
+    }
 
 
 def lanes_for(nodes: Sequence[ArrayNode]) -> int:
