@@ -192,7 +192,9 @@ def _line(problem: Problem) -> list[str]:
     if installed("casadi") and problem.casadi is not None:
         makers["CasADi"] = _casadi
     ad.cache_clear()
-    thunks, preparation, first = {}, {}, {}
+    thunks: dict[str, Thunk] = {}
+    first: dict[str, Any] = {}
+    preparation: dict[str, float] = {}
     for name, make in makers.items():
         start = time.perf_counter()
         thunks[name] = make(problem)
