@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.sparse import matrices  # noqa: F401  # their rules
+from adjoint.scipy.sparse import constructors, iterative, systems  # noqa: F401  # their rules
 
 __getattr__: Callable[[str], Any] = partial(member, "sparse")
 __dir__: Callable[[], list[str]] = partial(members, "sparse")
