@@ -207,3 +207,16 @@ def test_refusals() -> None:
     square = sla.LinearOperator((N, N), matvec=lambda x: x * x, dtype=float)
     with pytest.raises(ad.errors.NotLinearError, match="linear"):
         ad.grad(lambda c: np.sum(sla.gmres(square, c[1:])[0]))(C)
+
+
+def test_a_symmetric_matrix_that_needs_pivots() -> None:
+    """Elimination along the diagonal would divide by 1e-14."""
+    coupling = np.eye(N)[::-1]
+
+    def energy(c: Any) -> Any:
+        matrix = sp.block_array(
+            [[sp.diags_array(1e-14 * c[1:]), sp.csr_array(coupling)], [coupling, sp.eye_array(N)]]
+        )
+        return np.sum(sla.spsolve(matrix.tocsc(), np.tile(B, 2)) ** 2)
+
+    agrees(energy, 1e8 * C)

@@ -91,6 +91,7 @@ ON_HOST = {
     "they ask for the condition of a matrix": "adjugate adjugate_slope",
     "SuperLU computes it": "sparse_solve",
     "SciPy multiplies sparse matrices": "sparse_entries",
+    "Takahashi's equations follow the pattern": "sparse_inverse",
     "NumPy's own order among equals": "argpartition",
     "SciPy's own algorithms": "spline_filter",
 }

@@ -8,6 +8,10 @@ from typing import Any
 
 from adjoint.scipy.namespace import member, members
 from adjoint.scipy.sparse import constructors, iterative, systems  # noqa: F401  # their rules
+from adjoint.scipy.sparse.determinants import log_determinant as log_determinant
 
 __getattr__: Callable[[str], Any] = partial(member, "sparse")
-__dir__: Callable[[], list[str]] = partial(members, "sparse")
+
+
+def __dir__() -> list[str]:
+    return sorted([*members("sparse"), "log_determinant"])

@@ -18,7 +18,6 @@ from adjoint.capture.scipy.sparse_matrix import (
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.primitives.linear_algebra.sparse.factored import FACTORED, KnownFactors
-from adjoint.primitives.linear_algebra.sparse.factors import DEFAULT_ORDER
 from adjoint.primitives.linear_algebra.sparse.systems import SPARSE_SOLVE
 from adjoint.scipy.objects import stands_in
 
@@ -45,7 +44,7 @@ def _solved(b: Any, trans: str, solve: Any) -> Any:
 class TracedFactors:
     """What `splu` gives for a matrix with traced entries: its systems, all by one factorisation."""
 
-    def __init__(self, matrix: SparseTraced, elimination: str) -> None:
+    def __init__(self, matrix: SparseTraced, elimination: str | None) -> None:
         self._operands = entries_of(matrix)
         self.shape = matrix.shape
         self._elimination = elimination
@@ -98,7 +97,7 @@ def splu(
     options: Any = None,
 ) -> TracedFactors:
     """The factors of a matrix, for its systems."""
-    return TracedFactors(_square(A), permc_spec or DEFAULT_ORDER)
+    return TracedFactors(_square(A), permc_spec)
 
 
 @implements_scipy("sparse.linalg")

@@ -11,7 +11,7 @@ from adjoint.base.errors import ShapeError
 from adjoint.primitives.declaration import Each, Primitive
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.expression import bind
-from adjoint.primitives.linear_algebra.sparse.factors import DEFAULT_ORDER, factors_of
+from adjoint.primitives.linear_algebra.sparse.factors import solved
 from adjoint.primitives.linear_algebra.sparse.products import on_diagonal, sparse_product
 from adjoint.primitives.samples import Draw, Fixed, Sample, draw, sample
 from adjoint.primitives.structure.moving import permute, reshape, with_batch
@@ -27,17 +27,18 @@ def _type(
 
 
 def _evaluate(
-    entries: Any, rows: Any, columns: Any, b: Any, adjoint: bool, elimination: str
+    entries: Any, rows: Any, columns: Any, b: Any, adjoint: bool, elimination: str | None
 ) -> Any:
     dtype = np.result_type(entries, b, np.float32)
     if not b.size:
         return np.zeros(b.shape, dtype)
     wide = np.asarray(b, complex if b.dtype.kind == "c" else float)
-    factors = factors_of(entries, rows, columns, b.shape[0], elimination)
-    return np.asarray(factors.solve(wide, adjoint), dtype)
+    return np.asarray(solved(entries, rows, columns, wide, adjoint, elimination), dtype)
 
 
-def _derivative(tangents: Any, operands: Any, results: Any, adjoint: bool, elimination: str) -> Any:
+def _derivative(
+    tangents: Any, operands: Any, results: Any, adjoint: bool, elimination: str | None
+) -> Any:
     """A dx = db - dA x."""
     (_, rows, columns, b), (x,) = operands, results
     right = None if tangents[3] is None else cast(tangents[3], x.dtype)
@@ -50,7 +51,7 @@ def _derivative(tangents: Any, operands: Any, results: Any, adjoint: bool, elimi
     return (bind(SPARSE_SOLVE, *operands[:3], right, adjoint=adjoint, elimination=elimination),)
 
 
-def _transpose(cotangents: Any, operands: Any, adjoint: bool, elimination: str) -> Any:
+def _transpose(cotangents: Any, operands: Any, adjoint: bool, elimination: str | None) -> Any:
     *matrix, b = operands
     back = bind(SPARSE_SOLVE, *matrix, cotangents[0], adjoint=not adjoint, elimination=elimination)
     return None, None, None, cast(back, b.dtype)
@@ -79,10 +80,10 @@ _PLACES = (Fixed(np.array([0, 1, 2, 2, 0])), Fixed(np.array([0, 1, 2, 0, 1])))
 
 
 def _sample(entries: Draw, b: Draw, adjoint: bool) -> Sample:
-    return sample(entries, *_PLACES, b, adjoint=adjoint, elimination=DEFAULT_ORDER)
+    return sample(entries, *_PLACES, b, adjoint=adjoint, elimination=None)
 
 
-# The solution of A x = b, or of A^H x = b. elimination: in which order; see `factors`.
+# The solution of A x = b, or of A^H x = b. elimination: in which order; None to choose.
 SPARSE_SOLVE = Primitive(
     "sparse_solve",
     infer=_type,
