@@ -7,7 +7,12 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.namespace import member, members
-from adjoint.scipy.sparse import constructors, iterative, systems  # noqa: F401  # their rules
+from adjoint.scipy.sparse import (  # noqa: F401  # their rules
+    constructors,
+    eigenvalues,
+    iterative,
+    systems,
+)
 from adjoint.scipy.sparse.determinants import log_determinant as log_determinant
 
 __getattr__: Callable[[str], Any] = partial(member, "sparse")

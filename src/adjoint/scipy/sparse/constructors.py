@@ -98,7 +98,7 @@ for _kind in ("csr", "csc", "coo", "dia", "bsr"):
         _declare(f"{_kind}_{_family}")
 
 
-def _declare_moving(name: str) -> None:
+def _declare_moving(name: str) -> Any:
     """A function that puts entries of its first argument into a matrix."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -113,14 +113,15 @@ def _declare_moving(name: str) -> None:
         return pool.taken(original(*given.args, **given.kwargs), dtype)
 
     function.__name__ = name
-    implements_scipy("sparse", name)(function)
+    return implements_scipy("sparse", name)(function)
 
 
 for _name in (
     *("diags", "diags_array", "spdiags", "tril", "triu"),
-    *("hstack", "vstack", "bmat", "block_array", "block_diag"),
+    *("hstack", "vstack", "bmat", "block_diag"),
 ):
     _declare_moving(_name)
+block_array = _declare_moving("block_array")
 
 
 @implements_scipy("sparse")
