@@ -10,7 +10,9 @@ from adjoint.scipy.namespace import member, members
 from adjoint.scipy.sparse import (  # noqa: F401  # their rules
     constructors,
     eigenvalues,
+    exponentials,
     iterative,
+    least_squares,
     systems,
 )
 from adjoint.scipy.sparse.determinants import log_determinant as log_determinant

@@ -127,7 +127,7 @@ block_array = _declare_moving("block_array")
 @implements_scipy("sparse")
 def kron(A: Any, B: Any, format: Any = None) -> Any:
     """Kronecker's product: entries are products of one of each."""
-    one, other = (_matrix(matrix).canonical() for matrix in (A, B))
+    one, other = (as_matrix(matrix).canonical() for matrix in (A, B))
     product = scipy_sparse().kron
     left = by_entry(product(one.pattern, ones(other.pattern), format))
     right = by_entry(product(ones(one.pattern), other.pattern, format))
@@ -135,7 +135,8 @@ def kron(A: Any, B: Any, format: Any = None) -> Any:
     return SparseTraced(entries, with_numbers(left), None if format == left.format else format)
 
 
-def _matrix(value: Any) -> SparseTraced:
+def as_matrix(value: Any) -> SparseTraced:
+    """A sparse matrix, or a dense one as one with all entries."""
     if is_sparse(value):
         return as_traced(value)
     pool = _Pool()
@@ -145,7 +146,7 @@ def _matrix(value: Any) -> SparseTraced:
 @implements_scipy("sparse")
 def kronsum(A: Any, B: Any, format: Any = None) -> Any:
     """Kronecker's sum: kron(I, A) + kron(B, I)."""
-    one, other = map(_matrix, (A, B))
+    one, other = map(as_matrix, (A, B))
     identity = scipy_sparse().eye_array
     left = kron(identity(other.shape[0]), one)
     right = kron(other, identity(one.shape[0]))
@@ -155,7 +156,7 @@ def kronsum(A: Any, B: Any, format: Any = None) -> Any:
 @implements_scipy("sparse")
 def find(A: Any) -> Any:
     """Rows, columns and entries; an entry that happens to be zero is one."""
-    whole = _matrix(A).canonical().tocoo()
+    whole = as_matrix(A).canonical().tocoo()
     return (*whole.places, whole.entries)
 
 
