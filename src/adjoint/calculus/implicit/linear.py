@@ -263,14 +263,14 @@ def _solve_sparse(matrix: Any, right: Any, facts: Facts) -> Any:
     dtype = np.result_type(entries.data.dtype, given.dtype, np.float32)
     fixed = [entries.data.astype(dtype), entries.row.astype(np.int64), entries.col.astype(np.int64)]
     facts = replace(facts, sparse=dtype.kind == "f")
-    core = _sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
+    core = sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
     sides = _matching(right, None, core.program.output_types)
     (solution,) = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
     return solution
 
 
 @lru_cache(maxsize=256)
-def _sparse_operator(size: int, entries: int, dtype: Any, facts: Facts) -> Operator:
+def sparse_operator(size: int, entries: int, dtype: Any, facts: Facts) -> Operator:
     """(entries, rows, columns, x) -> A x."""
     builder = Builder()
     places = array_type((entries,), np.dtype(np.int64))

@@ -7,7 +7,7 @@ looks into the iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.base.errors import NotConvergedError
 from adjoint.calculus.implicit.layout import Rows
-from adjoint.calculus.implicit.linear import operator_of, solve_with
+from adjoint.calculus.implicit.linear import operator_of, solve_with, sparse_operator
 from adjoint.calculus.implicit.linear_solvers import Automatic, each_row
 from adjoint.calculus.implicit.systems import (
     BoundOperator,
@@ -31,6 +31,7 @@ from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.operators import TracedOperator, as_operator
 from adjoint.capture.scipy.refusing import refuse_sparse
+from adjoint.capture.scipy.sparse_matrix import entries_of, is_sparse
 from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.program import Builder, Program
 
@@ -51,10 +52,13 @@ class _Preconditioner:
 
     def at(self, bound: BoundOperator, count: int, dual: bool) -> Callable[[Rows], Rows]:
         """The approximate inverse at numbers, or its transpose. count: of all such operands."""
+        start = len(bound.fixed) - count + self.first
+        fixed = bound.fixed[start : start + self.core.fixed]
+        if self.core.facts.sparse:
+            return _product(fixed, bound.size, dual)
         core = self.core.transposed() if dual else self.core
         assert isinstance(core, Operator)
-        start = len(bound.fixed) - count + self.first
-        return BoundOperator(core, bound.fixed[start : start + core.fixed]).times
+        return BoundOperator(core, fixed).times
 
     @property
     def key(self) -> Any:
@@ -66,6 +70,14 @@ class _Preconditioner:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+def _product(fixed: Sequence[Any], size: int, transposed: bool) -> Callable[[Rows], Rows]:
+    """The product with the sparse matrix of these entries, rows and columns, in SciPy's format."""
+    entries, rows, columns = map(np.asarray, fixed[:3])
+    places = (columns, rows) if transposed else (rows, columns)
+    matrix = import_module("scipy.sparse").csr_array((entries, places), (size, size))
+    return lambda x: matrix @ x
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,10 @@ class SciPyIteration(LinearSolver):
         """Ready to solve."""
         solvers = import_module("scipy.sparse.linalg")
         dual, size = bound.facts.dual, bound.size
-        back = bound.transposed()
+        if bound.facts.sparse:
+            times, back = (_product(bound.fixed, size, turned) for turned in (dual, not dual))
+        else:
+            times, back = bound.times, bound.transposed().times
 
         def operator(apply: Any, transposed: Any) -> Any:
             shape, dtype = (size, size), bound.solution.dtype
@@ -102,19 +117,21 @@ class SciPyIteration(LinearSolver):
             same = operator(lambda x: x, lambda x: x)
             left, right = (given.get(name, same) for name in ("M1", "M2"))
             given = {"M1": right, "M2": left} if dual else {"M1": left, "M2": right}
-        matrix = operator(bound.times, back.times)
+        matrix = operator(times, back)
         options = dict(self.options)
 
         def solve(right: Rows) -> Rows:
             solution, info = getattr(solvers, self.name)(matrix, right, **given, **options)
-            self._check(bound, right, solution, info)
+            residual = float(np.linalg.norm(right - times(solution)))
+            self._check(bound, right, solution, residual, info)
             return np.asarray(solution)
 
         return each_row(solve)
 
-    def _check(self, bound: BoundOperator, right: Rows, solution: Rows, info: int) -> None:
+    def _check(
+        self, bound: BoundOperator, right: Rows, solution: Rows, residual: float, info: int
+    ) -> None:
         options = dict(self.options)
-        residual = float(np.linalg.norm(right - bound.times(solution)))
         size = float(np.linalg.norm(right))
         rtol, eps = options["rtol"], float(np.finfo(bound.solution.dtype).eps)
         goal = max(rtol * size, options.get("atol", 0.0))
@@ -149,20 +166,32 @@ def _system(core: Operator, solver: SciPyIteration) -> Operator:
     return Operator(whole, fixed + len(held), replace(core.facts, solver=solver))
 
 
+def _as_system(A: Any, model: Any, promoting: bool) -> tuple[list[Any], Operator]:
+    """A matrix or an operator as a system: its operands, and the rest as a program."""
+    facts = Facts(Automatic())
+    if is_sparse(A):
+        entries, rows, columns = entries_of(A)
+        dtype = np.result_type(entries.dtype, model.dtype)
+        if dtype.kind == "f":
+            fixed = [entries.astype(dtype), *(x.astype(np.int64) for x in (rows, columns))]
+            core = sparse_operator(A.shape[0], len(rows), dtype, replace(facts, sparse=True))
+            return fixed, core
+    return operator_of(as_operator(A).matvec, model, facts, promoting)
+
+
 def _solved(name: str, A: Any, b: Any, x0: Any, inverses: dict[str, Any], options: Any) -> Any:
     b = np.reshape(as_array(b), (-1,)) * 1.0
     operator = as_operator(A)
     if operator.shape[0] != operator.shape[1] or operator.shape[0] != b.shape[0]:
         raise ValueError(f"shapes of A {operator.shape} and b {b.shape} are incompatible")
-    neutral = Facts(Automatic())
-    fixed, core = operator_of(operator.matvec, b, neutral, promoting=True)
+    fixed, core = _as_system(A, b, promoting=True)
     model = np.zeros(core.unknowns[0].shape, core.unknowns[0].dtype)
     held: list[Any] = []
     preconditioners = []
     for argument, inverse in inverses.items():
         if inverse is None:
             continue
-        given, inner = operator_of(as_operator(inverse).matvec, model, neutral, promoting=False)
+        given, inner = _as_system(inverse, model, promoting=False)
         preconditioners.append((argument, _Preconditioner(inner, len(held))))
         held.extend(map(stop_gradient, given))
     solver = SciPyIteration(name, tuple(sorted(options.items())), tuple(preconditioners))
