@@ -79,12 +79,8 @@ def test_a_singular_matrix_and_wrong_shapes() -> None:
         ad.jvp(lambda d: sparse.linalg.spsolve(of(d), X), (0 * D,), (D,))
     with pytest.raises(ad.errors.ShapeError, match="does not fit"):
         ad.jvp(lambda x: x @ K, (X[:3],), (X[:3],))
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match="two sparse matrices"):
-        ad.jvp(lambda d: (of(d) @ K) @ X, (D,), (D,))
-    with pytest.raises(ad.errors.ArgumentError, match="entrywise product"):
-        ad.jvp(lambda x: x * K, (X,), (X,))
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"sparse\.linalg\.eigsh"):
-        ad.jvp(lambda d: sparse.linalg.eigsh(of(d), 1)[0], (D,), (D,))
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"sparse\.linalg\.eigs "):
+        ad.jvp(lambda d: sparse.linalg.eigs(of(d), 1)[0], (D,), (D,))
 
 
 _A = np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 2.0, 5.0]])

@@ -43,6 +43,8 @@ hooks.fill(
     settled=escape.settled,
     set_shape=views.set_shape,
     show=escape.show,
+    sparse_operand=sparse.as_traced,
+    sparse_product=sparse.sparse_product,
     star=sparse.star,
     truth_in_rounds=sites.truth_in_rounds,
     ufunc=ufuncs.ufunc,

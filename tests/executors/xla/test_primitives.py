@@ -90,6 +90,10 @@ ON_HOST = {
     ),
     "they ask for the condition of a matrix": "adjugate adjugate_slope",
     "SuperLU computes it": "sparse_solve",
+    "SciPy multiplies sparse matrices, and iterates with them": (
+        "sparse_entries sparse_full_rank sparse_least_squares"
+    ),
+    "Takahashi's equations follow the pattern": "sparse_inverse",
     "NumPy's own order among equals": "argpartition",
     "SciPy's own algorithms": "spline_filter",
 }

@@ -95,16 +95,23 @@ def linear_solve(
         if space is None and operator.domain == operator.codomain:
             space = operator.domain
     model = right if like is None else like
+    facts = Facts(as_linear_solver(solver, "solver"), self_adjoint or positive, positive, space)
+    fixed, core = operator_of(_as_function(operator), model, facts, promoting=like is None)
+    solution = solve_with(core, fixed, right)
+    return pytrees.unflatten(core.facts.domain, solution)
+
+
+def operator_of(
+    function: Callable[[Any], Any], model: Any, facts: Facts, promoting: bool
+) -> tuple[list[Any], Operator]:
+    """A linear function as a system: what it depends on, computed, and the rest as a program.
+
+    model: what has the structure and the shapes of the unknowns. promoting: whether their dtypes
+    become wider, as those of the values are.
+    """
     leaves, domain = pytrees.flatten(model)
-    types, captured = _capture(_as_function(operator), leaves, domain, like is None)
-    facts = Facts(
-        as_linear_solver(solver, "solver"),
-        self_adjoint or positive,
-        positive,
-        space,
-        domain=domain,
-        codomain=captured.treedef,
-    )
+    types, captured = _capture(function, leaves, domain, promoting)
+    facts = replace(facts, domain=domain, codomain=captured.treedef)
     zero = tuple(map(_is_zero, captured.constants))
 
     def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
@@ -112,11 +119,14 @@ def linear_solve(
 
     compiled = prepare(("linear_solve", facts, zero, len(types)), captured, derive)
     kept = [value for value, mark in zip(captured.constants, zero, strict=True) if not mark]
-    fixed = list(run(compiled, kept))
     core: Operator = compiled.facts
-    sides = _matching(right, captured.treedef, core.program.output_types)
-    solution = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
-    return pytrees.unflatten(domain, solution)
+    return list(run(compiled, kept)), core
+
+
+def solve_with(core: Operator, fixed: Sequence[Any], right: Any) -> tuple[Any, ...]:
+    """The unknowns of a system for this right-hand side: the leaves."""
+    sides = _matching(right, core.facts.codomain, core.program.output_types)
+    return apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
 
 
 def _staged(
@@ -253,14 +263,14 @@ def _solve_sparse(matrix: Any, right: Any, facts: Facts) -> Any:
     dtype = np.result_type(entries.data.dtype, given.dtype, np.float32)
     fixed = [entries.data.astype(dtype), entries.row.astype(np.int64), entries.col.astype(np.int64)]
     facts = replace(facts, sparse=dtype.kind == "f")
-    core = _sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
+    core = sparse_operator(entries.shape[0], len(fixed[0]), dtype, facts)
     sides = _matching(right, None, core.program.output_types)
     (solution,) = apply_or_run(LINEAR_SOLVE, [*fixed, *sides], core.evaluate, system=core.system)
     return solution
 
 
 @lru_cache(maxsize=256)
-def _sparse_operator(size: int, entries: int, dtype: Any, facts: Facts) -> Operator:
+def sparse_operator(size: int, entries: int, dtype: Any, facts: Facts) -> Operator:
     """(entries, rows, columns, x) -> A x."""
     builder = Builder()
     places = array_type((entries,), np.dtype(np.int64))

@@ -74,6 +74,8 @@ class _Binary:
                 return one % other  # written out, as `float` looks for it: see `escape.py`
             if second in _TRACED and is_container(one):
                 return self._left_to_traced(one, other)
+            if second in _TRACED and hooks.is_sparse(one):  # it would make an array of the other
+                one = hooks.sparse_operand(one)
             return self.plain(one, other)
         in_place, forward, reflected = self.names
         joins = _is_sequence(first)  # which comes last, as Python has it
@@ -422,6 +424,18 @@ _KEEPING: Final = {
 }
 
 
+def _is_of_sparse(value: Any) -> bool:
+    """Whether code that knows it may multiply one of SciPy's sparse matrices, which keep `*` too.
+
+    A name alone tells: SciPy has that module in memory for many other reasons.
+    """
+    if type(value) is types.ModuleType:
+        name = value.__name__
+        return name.startswith("scipy.sparse") or (name == "scipy" and "sparse" in vars(value))
+    home = getattr(type(value), "__module__", None) or ""
+    return isinstance(home, str) and home.startswith("scipy.sparse")
+
+
 def families_of(names: dict[str, Any]) -> frozenset[str]:
     """Which operators are asked for: items, and what the user's classes among names overload."""
     families = {"items", "identity"}
@@ -433,4 +447,6 @@ def families_of(names: dict[str, Any]) -> frozenset[str]:
             for kind in value.__mro__:
                 if is_users_class(kind):
                     families.update(_FAMILIES[name] for name in vars(kind) if name in _FAMILIES)
+        elif _is_of_sparse(value):
+            families.add("arithmetic")
     return frozenset(families)

@@ -1,8 +1,7 @@
 """What a clone finds through objects: attributes, and what it calls.
 
 Each is looked up as Python does, through the object's own class, and what is found there of the
-user's functions runs as a clone. `asker @ object` is how a clone's code asks: that is the shortest
-which all versions of the interpreter have alike; see `interception.py`.
+user's functions runs as a clone. `asker @ object` is how a clone's code asks (`interception.py`).
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.clones.standing import Clone
 from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
+from adjoint.capture.recording.hooks import hooks
 from adjoint.capture.recording.script import GENERATORS
 from adjoint.capture.recording.trace import note_effect, note_entered
 from adjoint.capture.recording.traced import Traced
@@ -108,7 +108,7 @@ def reached(value: Any) -> Any:
     if kind is types.MethodType:
         if is_reached(value.__func__):
             return types.MethodType(entered(clone(value.__func__)), value.__self__)
-        drawn = drawing(value)
+        drawn = hooks.sparse_product(value) or drawing(value)
         return as_calling(value) if drawn is None else drawn
     if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
         return rebind(value)

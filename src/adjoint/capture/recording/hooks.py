@@ -44,6 +44,8 @@ class Hooks:
     left_in: Callable[[Any, Any], None]
     entries: Callable[..., Any]
     is_sparse: Callable[[Any], bool]
+    sparse_operand: Callable[[Any], Any]
+    sparse_product: Callable[[Any], Any]
     defers: Callable[[Any], bool]
     settled: Callable[..., None]
     set_shape: Callable[..., None]

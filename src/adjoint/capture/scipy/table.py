@@ -21,7 +21,8 @@ from adjoint.capture.recording.hooks import handed
 from adjoint.capture.recording.trace import current, inside
 from adjoint.capture.recording.traced import Traced
 from adjoint.capture.recording.valued import beside, raises, refuse
-from adjoint.capture.scipy.sparse import SparseTraced
+from adjoint.capture.scipy.operators import TracedOperator
+from adjoint.capture.scipy.sparse_matrix import SparseTraced
 
 _INNER = "scipy.sparse.linalg"
 
@@ -32,6 +33,9 @@ REFUSED: dict[tuple[str, str], str] = {}
 CONSTANT: set[tuple[str, str]] = set()
 # Functions that write into an array that they are given: ours do both, value and record.
 WRITERS: set[tuple[str, str]] = set()
+# Those that are ours in captured code though nothing is traced that they are given, if so it says
+# of that: it calls functions, which may hold what is.
+ALWAYS: dict[tuple[str, str], Callable[[Any], bool]] = {}
 _WRITING: set[str] = set()  # the modules that these are in
 # Objects that stand for ones of SciPy's, and the classes of these.
 _MADE_AS: weakref.WeakKeyDictionary[Any, type] = weakref.WeakKeyDictionary()
@@ -136,6 +140,8 @@ def _made_as(kind: type, value: Any) -> Any:
 
 def class_in_scipy(value: Any) -> type | None:
     """The class of SciPy's object that a value stands for; None where it stands for none."""
+    if type(value) is SparseTraced:
+        return value.scipy_class
     try:
         return _MADE_AS.get(value)
     except TypeError:  # unhashable, or without weak references: none of ours
@@ -256,10 +262,11 @@ def _stand_in(
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             args, kwargs = tuple(map(handed, args)), {n: handed(x) for n, x in kwargs.items()}
-        if ours is not None and is_traced(*args, *kwargs.values()):
-            every = (*args, *kwargs.values())
-            called = any(callable(x) or isinstance(x, SparseTraced) for x in every)
-            if inside() or called or as_users:
+        calls = ALWAYS.get(place) if current() is not None else None
+        always = calls is not None and calls((*args, *kwargs.values()))
+        if ours is not None and (always or is_traced(*args, *kwargs.values())):
+            called = any(map(callable, (*args, *kwargs.values())))
+            if inside() or called or as_users or place[0].startswith("sparse"):
                 # What calls the user's code does so once, and our sparse matrices are not SciPy's.
                 return of_class(_called(ours, place, args, kwargs))
 
@@ -367,4 +374,13 @@ def _refusal(place: tuple[str, str], error: BaseException) -> UnsupportedFunctio
 
 def is_traced(*values: Any) -> bool:
     """Whether one of these is traced, or holds what is (lists, matrices with traced entries)."""
-    return any_traced(values) or any(isinstance(value, SparseTraced) for value in values)
+    return any_traced(values) or _any_matrix(values)
+
+
+def _any_matrix(values: Any) -> bool:
+    return any(
+        isinstance(value, (SparseTraced, TracedOperator))
+        or (isinstance(value, (list, tuple)) and _any_matrix(value))
+        or (type(value) is np.ndarray and value.dtype == object and _any_matrix(value.ravel()))
+        for value in values
+    )

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, perform
-from adjoint.primitives.linear_algebra.sparse import SPARSE_PRODUCT
+from adjoint.primitives.linear_algebra.sparse.products import SPARSE_PRODUCT
 from adjoint.scipy.ndimage.filters import FILTERS, fills
 
 # SciPy's numbers of the modes.

@@ -1,0 +1,500 @@
+"""Sparse matrices whose entries are traced: their algebra, and all that moves entries about.
+
+Where the result has entries, and in which order and format, is asked of SciPy, which is given the
+pattern for a matrix (see `sparse_patterns`). What the entries are is one operation on arrays, so
+that their derivatives lie on the pattern too, and nothing is ever made dense.
+
+An entry whose value happens to be zero is an entry: a pattern does not depend on the values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+
+from adjoint.base.errors import ShapeError
+from adjoint.capture.numpy.table import as_operand, perform
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.traced import Traced
+from adjoint.capture.scipy.refusing import refuse_sparse
+from adjoint.capture.scipy.sparse_patterns import (
+    at_places,
+    by_entry,
+    first_places,
+    found_at,
+    is_matrix,
+    keys_of,
+    numbered,
+    ones,
+    places_of,
+    scipy_sparse,
+)
+from adjoint.primitives.linear_algebra.sparse.products import SPARSE_ENTRIES, SPARSE_PRODUCT
+from adjoint.primitives.structure.gathering import GATHER_ADD
+
+# What SciPy knows of the places alone, and says of the pattern.
+_OF_PLACES: Final = frozenset(
+    {"indices", "indptr", "row", "col", "coords", "nnz", "size"}
+    | {"has_sorted_indices", "has_canonical_format"}
+)
+# Methods that move entries, and those that are functions of each entry which keep zeros.
+_MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "asformat", "getrow", "getcol")
+_KEEPING_ZERO: Final = (
+    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
+    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
+)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether it is one of SciPy's sparse matrices or arrays, or one with traced entries."""
+    if isinstance(value, (SparseTraced, Traced, np.ndarray)):
+        return type(value) is SparseTraced
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(value))
+
+
+class SparseTraced:
+    """A sparse matrix with traced entries.
+
+    entries: one number an entry, in the order of the pattern, which says where they are. form: the
+    format that SciPy's matrix would have, where it is not that of the pattern.
+    """
+
+    __array_ufunc__ = None
+    __slots__ = ("__weakref__", "entries", "form", "pattern")
+
+    def __init__(self, entries: Any, pattern: Any, form: str | None = None) -> None:
+        self.entries, self.pattern, self.form = entries, pattern, form
+        if np.shape(entries) != (pattern.nnz,):
+            raise ShapeError(
+                f"A sparse matrix has one number for each entry; got an array of shape "
+                f"{np.shape(entries)} for {pattern.nnz} entries."
+            )
+
+    # --- what it is ------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Its rows and columns."""
+        height, width = self.pattern.shape
+        return int(height), int(width)
+
+    @property
+    def dtype(self) -> Any:
+        """That of the entries."""
+        return self.entries.dtype
+
+    @property
+    def format(self) -> str:
+        """As SciPy names it."""
+        return self.form or str(self.pattern.format)
+
+    @property
+    def scipy_class(self) -> type:
+        """The class of SciPy's that it would be of."""
+        family = "matrix" if is_matrix(self.pattern) else "array"
+        kind: type = getattr(scipy_sparse(), f"{self.format}_{family}")
+        return kind
+
+    @property
+    def places(self) -> tuple[Any, Any]:
+        """The row and the column of each entry."""
+        return places_of(self.pattern)
+
+    @property
+    def data(self) -> Any:
+        """The entries, in the order that its format has."""
+        self._require_entries("data")
+        return self.entries
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        self._require_entries("data")
+        values = as_operand(values)
+        if np.shape(values) != (self.pattern.nnz,):
+            raise ShapeError(
+                f"The data of a sparse matrix with {self.pattern.nnz} entries were set to an array "
+                f"of shape {np.shape(values)}."
+            )
+        self.entries = values
+
+    def _require_entries(self, name: str) -> None:
+        if self.form is not None:
+            raise refuse_sparse(
+                f"{name} of a sparse matrix in the format {self.form!r} with traced entries is not "
+                "supported: it holds more than the entries. Write tocsr() or tocoo() first."
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_PLACES:
+            self._require_entries(name)
+            return getattr(self.pattern, name)
+        if name.startswith("__") or not hasattr(self.scipy_class, name):
+            raise AttributeError(f"{self.scipy_class.__name__!r} object has no attribute {name!r}")
+        raise refuse_sparse(
+            f"{name} of a sparse matrix with traced entries has no derivative here. Write it with "
+            "products, sums, parts and blocks of matrices, or make the matrix dense with toarray()."
+        )
+
+    # --- the same entries elsewhere --------------------------------------------------------------
+
+    def canonical(self) -> SparseTraced:
+        """Itself, or with the entries at one place added up."""
+        several = first_places(self.pattern)
+        if several is None:
+            return self
+        keys, which = several
+        total = perform(GATHER_ADD, np.zeros(len(keys), self.dtype), self.entries, which)
+        rows, columns = np.divmod(keys, self.shape[1])
+        pattern = at_places(rows, columns, self.shape, like=self.pattern)
+        return cast("SparseTraced", SparseTraced(total, pattern).asformat(self.pattern.format))
+
+    def moved(self, move: Callable[[Any], Any]) -> Any:
+        """What SciPy makes of the matrix by moving entries: a matrix, numbers, or one number."""
+        whole = self.canonical()
+        return taken(move(whole.pattern), whole.entries)
+
+    @property
+    def T(self) -> SparseTraced:
+        """Its transpose."""
+        return self.transpose()
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> SparseTraced:
+        """Its transpose."""
+        turned = taken(self.pattern.transpose(), self.entries)
+        return SparseTraced(turned.entries, turned.pattern, self.form)
+
+    @property
+    def H(self) -> SparseTraced:
+        """Its conjugate transpose."""
+        return self.T.conj()
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """The entries in another shape."""
+        return self.moved(lambda pattern: pattern.reshape(*shape, **options))
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.format in ("coo", "dia", "bsr"):
+            kind = self.scipy_class.__name__
+            raise TypeError(f"'{kind}' object is not subscriptable")
+        parts = key if isinstance(key, tuple) else (key,)
+        known = tuple(concrete(part) if type(part) is Traced else part for part in parts)
+        return self.moved(lambda pattern: pattern[known if len(known) > 1 else known[0]])
+
+    def diagonal(self, k: int = 0) -> Any:
+        """The numbers on a diagonal."""
+        return self.moved(lambda pattern: pattern.diagonal(k))
+
+    def toarray(self, order: Any = None, out: Any = None) -> Any:
+        """The dense matrix."""
+        flat = np.zeros(self.shape[0] * self.shape[1], self.dtype)
+        return np.reshape(
+            perform(GATHER_ADD, flat, self.entries, keys_of(self.pattern)), self.shape
+        )
+
+    todense = toarray
+
+    def copy(self) -> SparseTraced:
+        """With entries of its own."""
+        return SparseTraced(np.copy(self.entries), self.pattern, self.form)
+
+    def _become(self, other: SparseTraced) -> None:
+        self.entries, self.pattern, self.form = other.entries, other.pattern, other.form
+
+    def sum_duplicates(self) -> None:
+        """Add up the entries at one place."""
+        self._become(self.canonical())
+
+    def sort_indices(self) -> None:
+        """Bring the entries of each row or column in order."""
+        pattern = self.pattern.copy()
+        pattern.sort_indices()
+        self._become(taken(pattern, self.entries))
+
+    def eliminate_zeros(self) -> None:
+        """Nothing: a traced entry stays an entry where its value happens to be zero."""
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Put numbers on a diagonal, in place of what is there."""
+        whole = self.canonical()
+        rows, columns = whole.places
+        length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
+        values = as_operand(values)
+        values = np.broadcast_to(values, (length,)) if np.ndim(values) == 0 else values[:length]
+        others, first = columns - rows != k, np.arange(np.shape(values)[0])
+        entries = np.concatenate([whole.entries[others], values])
+        pattern = at_places(
+            np.concatenate([rows[others], first + max(0, -k)]),
+            np.concatenate([columns[others], first + max(0, k)]),
+            *(self.shape, self.pattern),
+        )
+        self._become(SparseTraced(entries, pattern).asformat(self.pattern.format))
+
+    # --- each entry by itself --------------------------------------------------------------------
+
+    def mapped(self, function: Callable[[Any], Any]) -> SparseTraced:
+        """A function of each entry, which is zero at zero."""
+        whole = self.canonical()
+        return SparseTraced(function(whole.entries), whole.pattern, self.form)
+
+    def conj(self, copy: bool = True) -> SparseTraced:
+        """The conjugate entries."""
+        return SparseTraced(np.conjugate(self.entries), self.pattern, self.form)
+
+    conjugate = conj
+
+    @property
+    def real(self) -> SparseTraced:
+        """The real parts."""
+        return SparseTraced(np.real(self.entries), self.pattern, self.form)
+
+    @property
+    def imag(self) -> SparseTraced:
+        """The imaginary parts."""
+        return SparseTraced(np.imag(self.entries), self.pattern, self.form)
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> SparseTraced:
+        """In another dtype."""
+        return SparseTraced(self.entries.astype(dtype), self.pattern, self.form)
+
+    def power(self, n: Any, dtype: Any = None) -> SparseTraced:
+        """Each entry to a power that is not zero."""
+        if np.ndim(n) or not n:
+            raise NotImplementedError("input is not scalar" if np.ndim(n) else "zero power")
+        return self.mapped(lambda entries: entries**n)
+
+    def __abs__(self) -> SparseTraced:
+        return self.mapped(np.abs)
+
+    def __neg__(self) -> SparseTraced:
+        return SparseTraced(-self.entries, self.pattern, self.form)
+
+    def __pos__(self) -> SparseTraced:
+        return self
+
+    def scaled(self, factor: Any) -> SparseTraced:
+        """A multiple of it."""
+        return SparseTraced(self.entries * factor, self.pattern, self.form)
+
+    def multiply(self, other: Any) -> SparseTraced:
+        """Each entry times the one at the same place, of a sparse matrix or a dense array."""
+        if is_sparse(other):
+            return common(self, as_traced(other))
+        other = as_operand(other)
+        if np.ndim(other) == 0:
+            return self.scaled(other)
+        whole = self.canonical()
+        part = taken(whole.pattern.multiply(np.ones(np.shape(other), np.int64)), whole.entries)
+        wide = np.broadcast_to(other, part.shape)
+        return SparseTraced(part.entries * wide[part.places], part.pattern)
+
+    # --- sums ------------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """The sum of all entries, or of those in each column (axis 0) or row (axis 1)."""
+        if axis is None:
+            return np.sum(self.entries)
+        kept = 1 if axis in (0, -2) else 0
+        zero = np.zeros(self.shape[kept], self.dtype)
+        total = perform(GATHER_ADD, zero, self.entries, self.places[kept])
+        if not is_matrix(self.pattern):
+            return total
+        return np.reshape(total, (1, -1) if kept else (-1, 1))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """The sum over the number of places."""
+        count = np.prod(self.shape) if axis is None else self.shape[0 if axis in (0, -2) else 1]
+        return self.sum(axis) / float(count)
+
+    def trace(self, offset: int = 0) -> Any:
+        """The sum of a diagonal."""
+        return np.sum(self.diagonal(offset))
+
+    def __add__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return added(self, as_traced(other))
+        if isinstance(other, (int, float)) and other == 0:
+            return self.copy()
+        if np.ndim(other) == 2:
+            return self.toarray() + other
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return added(as_traced(other), self)
+        return self + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self).__radd__(other)
+
+    # --- products --------------------------------------------------------------------------------
+
+    def dot(self, other: Any) -> Any:
+        """The product with a vector or a matrix."""
+        return self.scaled(other) if np.ndim(other) == 0 else self @ other
+
+    def __matmul__(self, other: Any) -> Any:
+        return times(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return times(as_traced(other), self)
+        return times(self.T, np.transpose(as_operand(other))).T
+
+    def __mul__(self, other: Any) -> Any:
+        if np.ndim(other) and is_matrix(self.pattern):
+            return self @ other
+        return self.multiply(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        if np.ndim(other) and is_matrix(self.pattern):
+            return other @ self
+        return self.multiply(other)
+
+    def __truediv__(self, divisor: Any) -> Any:
+        if is_sparse(divisor):
+            raise refuse_sparse(
+                "The quotient of two sparse matrices is dense, and has no derivative here. Divide "
+                "by dense arrays, or make the matrices dense with toarray()."
+            )
+        return self.multiply(1 / as_operand(divisor))
+
+    def __pow__(self, exponent: Any) -> Any:
+        if not is_matrix(self.pattern):
+            return self.power(exponent)
+        if self.shape[0] != self.shape[1] or int(exponent) != exponent or exponent < 1:
+            raise refuse_sparse(
+                "A power of a sparse matrix with traced entries is that of a square matrix, with a "
+                "whole positive exponent."
+            )
+        product = self
+        for _ in range(int(exponent) - 1):
+            product = product @ self
+        return product
+
+
+def _mover(name: str) -> Any:
+    def method(self: SparseTraced, *args: Any, **kwargs: Any) -> Any:
+        target = name[2:] if name.startswith("to") else args[0] if name == "asformat" else None
+        if target == self.format:
+            return self
+        return self.moved(lambda pattern: getattr(pattern, name)(*args, **kwargs))
+
+    method.__name__ = name
+    return method
+
+
+def _by_ufunc(name: str) -> Any:
+    def method(self: SparseTraced) -> SparseTraced:
+        return self.mapped(getattr(np, name))
+
+    method.__name__ = name
+    return method
+
+
+for _name in _MOVING:
+    setattr(SparseTraced, _name, _mover(_name))
+for _name in _KEEPING_ZERO:
+    setattr(SparseTraced, _name, _by_ufunc(_name))
+
+
+# --- what SciPy made of numbers -------------------------------------------------------------------
+
+
+def as_traced(matrix: Any) -> SparseTraced:
+    """One of SciPy's as one of ours."""
+    if isinstance(matrix, SparseTraced):
+        return matrix
+    if matrix.ndim != 2:
+        raise ShapeError(f"A sparse array of {matrix.ndim} axes; products take two.")
+    entries = by_entry(matrix)
+    form = None if entries.format == matrix.format else matrix.format
+    return SparseTraced(entries.data, numbered(entries), form)
+
+
+def entries_of(matrix: Any) -> tuple[Any, Any, Any]:
+    """The entries of a sparse matrix, their rows and their columns."""
+    matrix = as_traced(matrix)
+    return (matrix.entries, *matrix.places)
+
+
+def taken(result: Any, pool: Any) -> Any:
+    """What SciPy made of the numbers of entries, with the entries themselves.
+
+    result: a sparse matrix, an array or one number: k stands for entry k - 1 of the pool, and 0,
+    where no entry came, for zero.
+    """
+    if not is_sparse(result):
+        return at(pool, np.asarray(result))
+    if result.ndim != 2:
+        raise refuse_sparse(
+            f"A sparse array of {result.ndim} axis with traced entries is not supported. Ask for a "
+            "part with two: A[[i], :] for a row, A[:, [j]] for a column."
+        )
+    entries = by_entry(result)
+    form = None if entries.format == result.format else result.format
+    return SparseTraced(at(pool, entries.data), numbered(entries), form)
+
+
+def at(pool: Any, numbers: Any) -> Any:
+    """Entry k - 1 of the pool for each number k, and zero for 0."""
+    count = np.shape(pool)[0]
+    if numbers.shape == (count,) and np.array_equal(numbers, np.arange(1, count + 1)):
+        return pool
+    if numbers.all():
+        return pool[numbers - 1]
+    return np.concatenate([np.zeros(1, pool.dtype), pool])[numbers]
+
+
+def added(one: SparseTraced, other: SparseTraced) -> SparseTraced:
+    """The sum of two, whose pattern has the places of both."""
+    if one.shape != other.shape:
+        raise ValueError("inconsistent shapes")
+    one, other = one.canonical(), other.canonical()
+    pattern = numbered(by_entry(ones(one.pattern) + ones(other.pattern)))
+    keys = keys_of(pattern)
+    parts = (at(part.entries, found_at(part.pattern, keys)) for part in (one, other))
+    return SparseTraced(sum(parts), pattern)
+
+
+def common(one: SparseTraced, other: SparseTraced) -> SparseTraced:
+    """The entrywise product of two, whose pattern has the places that both have."""
+    one, other = one.canonical(), other.canonical()
+    left = by_entry(one.pattern.multiply(ones(other.pattern)))
+    right = by_entry(ones(one.pattern).multiply(other.pattern))
+    return SparseTraced(at(one.entries, left.data) * at(other.entries, right.data), numbered(left))
+
+
+def times(matrix: Any, x: Any) -> Any:
+    """The product of a sparse matrix and a vector, a dense matrix or a sparse one."""
+    fits = np.ndim(x) in (1, 2) and np.shape(x)[0] == matrix.shape[1]
+    x = x if is_sparse(x) else as_operand(x)
+    if not fits:
+        raise ShapeError(
+            f"matmul: a sparse matrix of shape {matrix.shape} does not fit an array of shape "
+            f"{x.shape if is_sparse(x) else np.shape(x)}."
+        )
+    if is_sparse(x):
+        return sparse_times(as_traced(matrix), as_traced(x))
+    wide = x if x.ndim == 2 else np.reshape(x, (-1, 1))
+    product = perform(SPARSE_PRODUCT, *entries_of(matrix), wide, height=int(matrix.shape[0]))
+    return product if x.ndim == 2 else np.reshape(product, (-1,))
+
+
+def sparse_times(left: SparseTraced, right: SparseTraced) -> SparseTraced:
+    """The product of two sparse matrices."""
+    pattern = numbered(by_entry(ones(left.pattern) @ ones(right.pattern)))
+    sizes = (left.shape[0], *right.shape)
+    operands = (*entries_of(left), *entries_of(right), *places_of(pattern))
+    return SparseTraced(perform(SPARSE_ENTRIES, *operands, sizes=sizes), pattern)

@@ -1,0 +1,130 @@
+"""`scipy.sparse.linalg`: some eigenvalues and singular values of a matrix with traced entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.capture.numpy.table import perform
+from adjoint.capture.recording.applying import concrete
+from adjoint.capture.scipy.refusing import refuse_sparse
+from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse
+from adjoint.capture.scipy.table import implements_scipy
+from adjoint.primitives.linear_algebra.sparse.eigen import SPARSE_EIGH
+from adjoint.scipy.sparse.constructors import block_array
+
+
+def _matrix(A: Any, name: str) -> SparseTraced:
+    if not is_sparse(A):
+        raise refuse_sparse(
+            f"scipy.sparse.linalg.{name} of traced values takes a sparse matrix. Of a dense one "
+            "there is np.linalg, and of an operator the matrix is needed for the derivative."
+        )
+    matrix = as_traced(A).canonical()
+    if np.dtype(matrix.dtype).kind == "c":
+        raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real matrices.")
+    return matrix
+
+
+def _pairs(matrix: SparseTraced, k: int, which: str, sigma: Any, tol: Any, limit: Any) -> Any:
+    size = matrix.shape[0]
+    if matrix.shape[1] != size:
+        raise ValueError(f"expected square matrix (shape={matrix.shape})")
+    if not 0 < k < size:
+        raise ValueError(f"k must be between 1 and the number of rows less one, got k={k}")
+    values, vectors = perform(
+        SPARSE_EIGH,
+        *(matrix.entries, *matrix.places),
+        unknowns=size,
+        count=int(k),
+        which=which,
+        sigma=None if sigma is None else float(concrete(sigma)),
+        tol=float(concrete(tol) or 0.0),
+        maxiter=limit,
+    )
+    return values, vectors
+
+
+@implements_scipy("sparse.linalg")
+def eigsh(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: Any = None,
+    which: str = "LM",
+    v0: Any = None,
+    ncv: Any = None,
+    maxiter: Any = None,
+    tol: Any = 0,
+    return_eigenvectors: bool = True,
+    **options: Any,
+) -> Any:
+    """Eigenvalues of a symmetric matrix, with their vectors, whose signs may be others."""
+    others = {"Minv": None, "OPinv": None, "mode": "normal", "rng": None}
+    if M is not None or any(value != others[name] for name, value in options.items()):
+        raise refuse_sparse(
+            "scipy.sparse.linalg.eigsh of traced values solves A v = w v: it takes no M, Minv, "
+            "OPinv or mode."
+        )
+    if which not in ("LM", "SM", "LA", "SA", "BE"):
+        raise ValueError("which must be one of LM SM LA SA BE")
+    values, vectors = _pairs(_matrix(A, "eigsh"), k, which, sigma, tol, maxiter)
+    if return_eigenvectors:
+        return values, vectors
+    return values[::-1] if which in ("SA", "SM") and sigma is None else values
+
+
+@implements_scipy("sparse.linalg")
+def lobpcg(
+    A: Any,
+    X: Any,
+    B: Any = None,
+    M: Any = None,
+    Y: Any = None,
+    tol: Any = None,
+    maxiter: Any = None,
+    largest: bool = True,
+    **options: Any,
+) -> Any:
+    """The largest or smallest eigenvalues, as many as X has columns, by Lanczos' method."""
+    if B is not None or Y is not None or any(options.values()):
+        raise refuse_sparse(
+            "scipy.sparse.linalg.lobpcg of traced values solves A v = w v: it takes no B and no Y, "
+            "and returns no histories."
+        )
+    which = "LA" if largest else "SA"
+    values, vectors = _pairs(_matrix(A, "lobpcg"), np.shape(X)[1], which, None, 0.0, None)
+    return (values[::-1], vectors[:, ::-1]) if largest else (values, vectors)
+
+
+@implements_scipy("sparse.linalg")
+def svds(
+    A: Any,
+    k: int = 6,
+    ncv: Any = None,
+    tol: Any = 0,
+    which: str = "LM",
+    v0: Any = None,
+    maxiter: Any = None,
+    return_singular_vectors: Any = True,
+    solver: str = "arpack",
+    rng: Any = None,
+    options: Any = None,
+    **others: Any,
+) -> Any:
+    """The largest singular values, as eigenvalues of [[0, A], [A^T, 0]]."""
+    if which != "LM":
+        raise refuse_sparse(
+            "scipy.sparse.linalg.svds of traced values takes which='LM', the largest ones."
+        )
+    matrix = _matrix(A, "svds")
+    if not 0 < k < min(matrix.shape):
+        raise ValueError("`k` must be an integer satisfying `0 < k < min(A.shape)`.")
+    whole = block_array([[None, matrix], [matrix.T, None]]).canonical()
+    values, vectors = _pairs(whole, k, "LA", None, tol, maxiter)
+    if return_singular_vectors is False:
+        return values
+    height = matrix.shape[0]
+    left, right = (np.sqrt(2.0) * part for part in (vectors[:height], vectors[height:]))
+    return left, values, right.T

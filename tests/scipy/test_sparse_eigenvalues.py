@@ -1,0 +1,117 @@
+"""Some eigenvalues and singular values of sparse matrices, against all of those of dense ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+
+import adjoint as ad
+from tests.scipy.comparing import agrees_in_all_modes
+
+N = 9
+C = np.random.default_rng(0).uniform(1.0, 2.0, N + 1)
+WEIGHTS = np.linspace(0.3, 1.0, N)
+
+
+def stiffness(c: Any) -> Any:
+    return sp.diags([c[:-1] + c[1:], -c[1:-1], -c[1:-1]], [0, 1, -1]).tocsc()
+
+
+def rectangular(c: Any) -> Any:
+    return sp.vstack([stiffness(c), sp.csr_array(c[None, :N])]).tocsr()
+
+
+def of_pairs(values: Any, vectors: Any) -> Any:
+    """What is the same for all signs of the vectors."""
+    return np.sum(np.sin(values)) + np.sum((WEIGHTS @ vectors) ** 2 * values)
+
+
+def dense(c: Any, part: slice) -> Any:
+    values, vectors = np.linalg.eigh(stiffness(c).toarray())
+    return of_pairs(values[part], vectors[:, part])
+
+
+PAIRS: dict[str, tuple[Callable[[Any], Any], slice]] = {
+    "largest": (lambda c: sla.eigsh(stiffness(c), 3), slice(-3, None)),
+    "smallest": (lambda c: sla.eigsh(stiffness(c), 2, which="SA"), slice(0, 2)),
+    "near a value": (lambda c: sla.eigsh(stiffness(c), 2, sigma=0.0), slice(0, 2)),
+    "all but one": (lambda c: sla.eigsh(stiffness(c), N - 1, which="LA"), slice(1, None)),
+    "lobpcg": (lambda c: sla.lobpcg(stiffness(c), np.eye(N)[:, :2], largest=False), slice(0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(name: str) -> None:
+    function, part = PAIRS[name]
+
+    def energy(c: Any) -> Any:
+        return of_pairs(*function(c))
+
+    found, expected = ad.value_and_grad(energy)(C), ad.value_and_grad(dense)(C, part)
+    assert found[0] == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-11)
+    agrees_in_all_modes(energy, C, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("which", ["LM", "LA", "SA", "SM", "BE"])
+def test_values_alone_have_scipys_order(which: str) -> None:
+    def values(c: Any) -> Any:
+        return sla.eigsh(stiffness(c), 3, which=which, return_eigenvectors=False)
+
+    value, _ = ad.jvp(values, (C,), (C,))
+    np.testing.assert_allclose(value, values(C), rtol=1e-12)
+    _, slope = ad.jvp(lambda c: values(c) ** 2, (C,), (C,))  # which has degree 2
+    np.testing.assert_allclose(slope, 2 * values(C) ** 2, rtol=1e-10)
+
+
+def test_singular_values_and_vectors() -> None:
+    def sparse(c: Any) -> Any:
+        u, s, vt = sla.svds(rectangular(c), 2)
+        return np.sum(s**2 * (np.linspace(0, 1, N + 1) @ u) * (vt @ WEIGHTS))
+
+    def whole(c: Any) -> Any:
+        u, s, vt = np.linalg.svd(rectangular(c).toarray(), full_matrices=False)
+        return np.sum((s**2 * (np.linspace(0, 1, N + 1) @ u) * (vt @ WEIGHTS))[:2])
+
+    assert sparse(C) == pytest.approx(whole(C), rel=1e-12)
+    np.testing.assert_allclose(ad.grad(sparse)(C), ad.grad(whole)(C), rtol=1e-9, atol=1e-11)
+    agrees_in_all_modes(sparse, C, tolerance=1e-5)
+    value, _ = ad.jvp(
+        lambda c: sla.svds(rectangular(c), 2, return_singular_vectors=False), (C,), (C,)
+    )
+    np.testing.assert_allclose(value, sla.svds(rectangular(C), 2)[1])
+
+
+def test_degenerate_pairs_and_failures() -> None:
+    degenerate = ad.errors.DegenerateError
+    twice = np.array([1.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    for k, which in ((2, "SA"), (1, "SA"), (5, "LA")):  # both, one of two, and one at the edge
+        with pytest.raises(degenerate, match="two of them coincide"):
+            ad.grad(
+                lambda d, k=k, which=which: np.sum(
+                    sla.eigsh(sp.diags_array(d).tocsc(), k, which=which)[0]
+                )
+            )(twice)
+    values = ad.grad(lambda d: np.sum(sla.eigsh(sp.diags_array(d).tocsc(), 4, which="LA")[0]))(
+        twice
+    )
+    np.testing.assert_allclose(values, [0, 0, 1, 1, 1, 1], atol=1e-10)
+    big = sp.diags_array(np.linspace(1, 1.01, 400)).tocsc()
+    with pytest.raises(ad.errors.NotConvergedError, match="eigenvalues of a sparse matrix"):
+        ad.grad(lambda t: np.sum(sla.eigsh(t * big, 3, which="SA", maxiter=1)[0]))(2.0)
+    for function, words in (
+        (lambda c: sla.eigsh(stiffness(c), 2, M=sp.eye(N))[0][0], "takes no M"),
+        (lambda c: sla.eigsh(stiffness(c).toarray(), 2)[0][0], "takes a sparse matrix"),
+        (lambda c: sla.eigsh(1j * stiffness(c), 2)[0][0], "real"),
+        (lambda c: sla.svds(stiffness(c), 2, which="SM")[1][0], "the largest"),
+        (lambda c: sla.lobpcg(stiffness(c), np.eye(N)[:, :2], B=sp.eye(N))[0][0], "no B"),
+    ):
+        with pytest.raises(ad.errors.UnsupportedFunctionError, match=words):
+            ad.grad(function)(C)
+    with pytest.raises(ValueError, match="k must be"):
+        ad.grad(lambda c: sla.eigsh(stiffness(c), N)[0][0])(C)
