@@ -71,7 +71,7 @@ def test_no_entry_is_missed(case: Case) -> None:
         pattern = derivative.pattern(arguments.__getitem__, local).matrix.toarray()
         assert not (~pattern & (jacobian != 0)).any(), f"local={local}"
     compression = derivative.compression(arguments.__getitem__)
-    entries = [len(layout.rows) for layout in compression.layouts]
+    entries = [layout.count for layout in compression.layouts]
     whole = compressed_program(
         program, derivative.differentiated, kept, compression.counts, entries, False
     )

@@ -24,7 +24,8 @@ from adjoint.calculus.sparsity.colouring import places_of
 from adjoint.calculus.sparsity.index_sets import scipy_sparse
 from adjoint.calculus.sparsity.products import Products
 from adjoint.capture import Traced
-from adjoint.capture.scipy.sparse import SparseTraced
+from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.sparse_patterns import numbered
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
@@ -34,57 +35,53 @@ from adjoint.primitives.structure.slicing import concatenate
 from adjoint.program import Atom, Builder, Program
 
 
-class EntryPlaces:
-    """Where the entries of a sparse matrix go; those with the same places are equal."""
+class BlockLayout:
+    """Where the entries of a sparse matrix go; those with the same places are equal.
 
-    __slots__ = ("columns", "rows", "shape")
+    pattern: a matrix of SciPy's with its entries numbered (see `sparse_patterns`). form: the
+    format of the matrix, where it is not that of the pattern.
+    """
 
-    def __init__(self, rows: Any, columns: Any, shape: tuple[int, int]) -> None:
-        self.rows, self.columns, self.shape = rows, columns, shape
+    __slots__ = ("form", "pattern")
+
+    def __init__(self, pattern: Any, form: str | None = None) -> None:
+        self.pattern, self.form = pattern, form
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self.pattern.nnz)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EntryPlaces) or type(self) is not type(other):
+        if not isinstance(other, BlockLayout):
             return False
-        return self is other or (
-            self.shape == other.shape
-            and np.array_equal(self.rows, other.rows)
-            and np.array_equal(self.columns, other.columns)
+        one, two = self.pattern, other.pattern
+        return one is two or (
+            type(one) is type(two)
+            and (self.form, one.shape, one.nnz) == (other.form, two.shape, two.nnz)
+            and all(map(np.array_equal, _index_arrays(one), _index_arrays(two)))
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, len(self.rows)))
-
-    def filled(self, entries: Any) -> Any:
-        """The matrix with these entries; those at one place are added up."""
-        if not isinstance(entries, np.ndarray):
-            return SparseTraced(entries, self.rows, self.columns, self.shape)
-        places = (self.rows, self.columns)
-        return scipy_sparse().coo_array((entries, places), shape=self.shape).tocsr()
-
-
-class BlockLayout(EntryPlaces):
-    """Where the entries of one block of a sparse derivative go.
-
-    matrix: in CSR format, with the block's pattern.
-    """
-
-    __slots__ = ("matrix",)
-
-    def __init__(self, matrix: Any) -> None:
-        super().__init__(*places_of(matrix), matrix.shape)
-        self.matrix = matrix
+        return hash((self.form, self.pattern.shape, self.pattern.nnz))
 
     def filled(self, entries: Any) -> Any:
         """The matrix with these entries; it shares nothing with others but them."""
         if type(entries) is Traced:
-            return SparseTraced(entries, self.rows, self.columns, self.shape)
+            return SparseTraced(entries, self.pattern, self.form)
         if not isinstance(entries, np.ndarray):
             return SparseBlock(entries, self)  # while a tree is being mapped
-        matrix = copy(self.matrix)
+        matrix = copy(self.pattern)
         matrix.data = entries
-        matrix.indices = matrix.indices.copy()
-        matrix.indptr = matrix.indptr.copy()
-        return matrix
+        if matrix.format == "coo":
+            matrix.coords = tuple(place.copy() for place in matrix.coords)
+        else:
+            matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+        return matrix if self.form is None else matrix.asformat(self.form)
+
+
+def _index_arrays(pattern: Any) -> tuple[Any, ...]:
+    return pattern.coords if pattern.format == "coo" else (pattern.indices, pattern.indptr)
 
 
 class SparseBlock:
@@ -112,7 +109,7 @@ def _register(kind: Any, split: Callable[[Any], tuple[Any, Any]]) -> None:
 
 
 _register(SparseBlock, lambda block: (block.entries, block.layout))
-_register(SparseTraced, lambda x: (x.data, EntryPlaces(x.rows, x.columns, x.shape)))
+_register(SparseTraced, lambda x: (x.entries, BlockLayout(x.pattern, x.form)))
 
 
 class Compression:
@@ -143,7 +140,7 @@ class Compression:
             for to in inputs:
                 layout, numbers = places.block(top, left, of.size, to.size)
                 self.layouts.append(layout)
-                if len(layout.rows):
+                if layout.count:
                     self.arrays += [np.ascontiguousarray(x, np.intp) for x in numbers]
                 left += to.size
             top += of.size
@@ -186,12 +183,13 @@ class _BlockPlaces:
         by_column = self.products.by_column[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
         matrix = scipy_sparse().csr_array(
-            (np.zeros(len(rows)), columns - left, starts), shape=(height, width)
+            (np.ones(len(rows)), columns - left, starts), shape=(height, width)
         )
         matrix.has_canonical_format = True
-        return BlockLayout(matrix), self._numbers(
-            rows, columns, by_column, top, left, height, width
-        )
+        pattern = numbered(matrix)
+        pattern.has_canonical_format = True
+        numbers = self._numbers(rows, columns, by_column, top, left, height, width)
+        return BlockLayout(pattern), numbers
 
     def _numbers(
         self, rows: Any, columns: Any, by_column: Any, top: int, left: int, height: int, width: int

@@ -126,7 +126,7 @@ def sparse_results(
     count = len(chosen.leaves)
     derivative = prepared(chosen, captured, kept, mode, gradient, function)
     compression = derivative.compression(partial(input_of, chosen, captured))
-    sizes = tuple(len(layout.rows) for layout in compression.layouts)
+    sizes = tuple(layout.count for layout in compression.layouts)
     kind = ("sparse entries", count, kept, gradient, compression.counts, sizes)
     compiled = prepare(kind, captured, _derive_entries, chosen.recapture, function)
     results = run(compiled, [*chosen.leaves, *captured.constants, *compression.arrays])

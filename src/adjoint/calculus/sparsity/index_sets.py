@@ -83,12 +83,7 @@ def reduced(sets: Sets, groups: Any, count: int) -> Sets:
     """
     if sets is None:
         return None
-    groups = np.asarray(groups).ravel()
-    ones = np.ones(len(groups), bool)
-    chosen = scipy_sparse().csc_array(
-        (ones, groups, np.arange(len(groups) + 1)), shape=(count, len(groups))
-    )
-    return (chosen.tocsr() @ sets).tocsr()
+    return led(sets, one_hot(groups, count).T)
 
 
 def placed(sets: Sets, places: Any, count: int) -> Sets:
@@ -131,11 +126,23 @@ def canonical(sets: Sets) -> Sets:
     return sets
 
 
+def one_hot(places: Any, count: int) -> Any:
+    """A matrix whose row k has its one entry in column `places[k]`, of so many."""
+    places = np.asarray(places).ravel()
+    ones = np.ones(len(places), bool)
+    starts = np.arange(len(places) + 1)
+    return scipy_sparse().csr_array((ones, places, starts), shape=(len(places), count))
+
+
+def led(sets: Sets, incidence: Any) -> Sets:
+    """The sets of entries, of which a matrix says in its rows what each follows from."""
+    return None if sets is None else (incidence.astype(bool).tocsr() @ sets).tocsr()
+
+
 def through(sets: Sets, after: Any, before: Any, count: int) -> Sets:
     """The sets of `count` entries, of which number `after[k]` follows from number `before[k]`."""
     if sets is None:
         return None
     after, before = np.asarray(after).ravel(), np.asarray(before).ravel()
-    ones = np.ones(len(after), bool)
-    incidence = scipy_sparse().coo_array((ones, (after, before)), shape=(count, sets.shape[0]))
-    return (incidence.tocsr() @ sets).tocsr()
+    places = (np.ones(len(after), bool), (after, before))
+    return led(sets, scipy_sparse().coo_array(places, shape=(count, sets.shape[0])))

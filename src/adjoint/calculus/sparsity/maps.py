@@ -10,11 +10,12 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.calculus.missing_rules import is_applicable, is_transposable
-from adjoint.calculus.sparsity.colouring import Colouring
+from adjoint.calculus.sparsity.colouring import Colouring, places_of
 from adjoint.calculus.sparsity.compressed import BlockLayout, seeds_of
 from adjoint.calculus.sparsity.detection import PatternReport, pattern_of, whole_pattern
 from adjoint.calculus.sparsity.products import products_of
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.scipy.sparse_patterns import numbered
 from adjoint.program import Program
 from adjoint.spaces import Euclidean, Product, Space, Weighted
 
@@ -51,19 +52,19 @@ def sparse_matrix(
     forward = all(map(is_applicable, linear.equations))
     reverse = all(map(is_transposable, linear.equations))
     products = products_of(pattern, forward or not reverse, reverse)
-    layout = BlockLayout(pattern)
+    rows, columns = places_of(pattern)
     entries = np.zeros(pattern.nnz, np.result_type(*(space._real_dtype for space in spaces)))
     ways = ((products.columns, inputs, push, True), (products.rows, outputs, pull, False))
     for colouring, types, apply, by_column in ways:
         if colouring is not None and colouring.count:
             lines = _lines(apply(seeds_of(colouring, types), colouring.count), colouring)
             chosen = products.by_column == by_column
-            own, other = layout.columns[chosen], layout.rows[chosen]
+            own, other = columns[chosen], rows[chosen]
             if not by_column:
                 own, other = other, own
             values = lines[colouring.colours[own], other]
             entries = values if chosen.all() else entries + _placed(values, chosen)
-    return layout.filled(entries)
+    return BlockLayout(numbered(pattern)).filled(entries)
 
 
 def _lines(products: Sequence[Any], colouring: Colouring) -> Any:

@@ -17,7 +17,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from adjoint.calculus.sparsity.index_sets import (
     Sets,
     joined,
+    led,
     numbered,
+    one_hot,
     only,
     placed,
     reduced,
@@ -305,6 +307,27 @@ def _sparse_product(context: Context, equation: Equation, operands: list[Sets]) 
     return [union(parts)]
 
 
+def _sparse_entries(context: Context, equation: Equation, operands: list[Sets]) -> list[Sets]:
+    """Entries of a product of sparse matrices: of row r and column c, from those they share."""
+    values = [_value(context, equation.inputs[place]) for place in (1, 2, 4, 5, 6, 7)]
+    if any(value is None for value in values):
+        return dense(context, equation, operands)
+    a_rows, a_columns, b_rows, b_columns, rows, columns = values
+    _, inner, _ = equation.params["sizes"]
+    parts = []
+    for sets, own, across, others, met, here, there in (
+        (operands[0], a_rows, a_columns, b_rows, b_columns, rows, columns),
+        (operands[3], b_columns, b_rows, a_columns, a_rows, columns, rows),
+    ):
+        if sets is not None:
+            size = 1 + int(max(own.max(initial=0), here.max(initial=0)))
+            line = one_hot(here, size) @ one_hot(own, size).T
+            length = 1 + int(max(met.max(initial=0), there.max(initial=0)))
+            beyond = one_hot(there, length) @ one_hot(met, length).T @ one_hot(others, inner)
+            parts.append(led(sets, line.multiply(beyond @ one_hot(across, inner).T)))
+    return [union(parts)]
+
+
 def dense(context: Context, equation: Equation, operands: list[Sets]) -> list[Sets]:
     """All entries of the results may depend on all that the operands do."""
     whole = union(
@@ -344,4 +367,5 @@ RULES: Final[dict[str, Rule]] = {
     "correlation": _correlation,
     "diagonal_matrix": _diagonal_matrix,
     "sparse_product": _sparse_product,
+    "sparse_entries": _sparse_entries,
 }
