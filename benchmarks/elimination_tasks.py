@@ -22,14 +22,15 @@ GAMMA = 1.4  # the ratio of specific heats of air
 class Task:
     """A function, at which arguments, and the published counts.
 
-    best: the fewest multiplications published. rules: those by forward mode, reverse mode and
-    Markowitz's rule.
+    rules: the multiplications by forward mode, reverse mode and Markowitz's rule, if our graph is
+    the published one. simple: the fewest of these, as published. best: the fewest of all published.
     """
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    rules: tuple[int, int, int]
+    rules: tuple[int, int, int] | None
+    simple: int
     best: int
 
 
@@ -278,16 +279,17 @@ def _tasks() -> tuple[Task, ...]:
     square = (4, 4)
     one, zero = np.array(1.0), np.array(0.0)
     return (
-        Task("Roe's flux, 1-d", roe_flux_1d, tuple(gas), (620, 364, 407), 320),
-        Task("robot arm", robot_arm, numbers(0.1, 1.2, 6), (397, 301, 288), 231),
-        Task("heart dipole", heart_dipole, numbers(0.1, 1.0, 8), (240, 172, 194), 148),
-        Task("option, 2nd order", option_slopes, numbers(0.5, 1.5, 5), (545, 572, 350), 312),
-        Task("Roe's flux, 3-d", roe_flux_3d, tuple(states), (1556, 979, 938), 811),
+        Task("Roe's flux, 1-d", roe_flux_1d, tuple(gas), (620, 364, 407), 364, 320),
+        Task("robot arm", robot_arm, numbers(0.1, 1.2, 6), (397, 301, 288), 288, 231),
+        Task("heart dipole", heart_dipole, numbers(0.1, 1.0, 8), (240, 172, 194), 172, 148),
+        Task("option, 2nd order", option_slopes, numbers(0.5, 1.5, 5), None, 350, 312),
+        Task("Roe's flux, 3-d", roe_flux_3d, tuple(states), None, 938, 811),
         Task(
             "two-layer network",
             perceptron,
             (*arrays((4,), (4,), (8, 4), (8,), (4, 8), (4,)), one, zero),
-            (10930, 392, 4796),
+            None,
+            392,
             389,
         ),
         Task(
@@ -297,7 +299,8 @@ def _tasks() -> tuple[Task, ...]:
                 *arrays(square, (2, 4), *[square] * 7, (2, 4), (4,), (2, 1)),
                 *(zero, one, zero, one),
             ),
-            (135010, 4688, 51869),
+            None,
+            4688,
             4656,
         ),
     )

@@ -73,12 +73,13 @@ def _size(entries: Entries, lanes: int) -> int:
 def with_lanes(crossings: Crossings) -> Eliminated | None:
     """The elimination of vertices that are vectors, with a lane for each of many points.
 
-    None where there is no axis of lanes, or the graph is too large.
+    The lanes are along the last axis or the first one, whichever is longer. None where the points
+    depend on each other along both, or the graph is too large.
     """
     shapes = [x.type.shape for x in crossings.tangents if x.type.shape]
-    for last in (True, False):
-        lanes = max((shape[-1] if last else shape[0] for shape in shapes), default=1)
-        plan = _with(crossings, lanes, last) if lanes > 1 else None
+    along = {last: max((x[-1 if last else 0] for x in shapes), default=1) for last in (True, False)}
+    for last in sorted(along, key=lambda last: -along[last]):
+        plan = _with(crossings, along[last], last) if along[last] > 1 else None
         if plan is not None:
             return plan
     return None

@@ -119,7 +119,7 @@ class LinearGraph:
         sinks = []
         for result in results:
             entries = self._entries[result]
-            vertices = entries.vertices.copy()
+            vertices = np.array(entries.vertices)
             for place, vertex in np.ndenumerate(vertices):
                 if vertex in used and vertex != NOTHING:
                     vertices[place] = self._relay(int(vertex))
