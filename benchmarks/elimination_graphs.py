@@ -12,9 +12,10 @@ import numpy as np
 
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.jit.captures import captured_at
-from adjoint.calculus.planning.elimination import EliminationGraph, LinearGraph
+from adjoint.calculus.planning.elimination import EliminationGraph, LinearGraph, OperationCount
 from adjoint.calculus.planning.elimination.graph import without_idle
 from adjoint.calculus.planning.elimination.lanes import NOTHING
+from adjoint.calculus.planning.jacobians import Differentiated
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms import linearize
 from adjoint.transforms.staging import split_equations
@@ -37,6 +38,15 @@ def published_graph(function: Any, arguments: tuple[Any, ...]) -> EliminationGra
     kept = frozenset((*range(inputs), *outputs))
     graph = EliminationGraph(growing.size, dict.fromkeys(growing.edges, False), kept)
     return without_idle(graph, range(inputs))
+
+
+def executed_count(function: Any, arguments: tuple[Any, ...]) -> OperationCount:
+    """What the elimination that `ad.jacobian` runs takes."""
+    chosen = Chosen(tuple(range(len(arguments))), arguments, {})
+    captured = captured_at(function, chosen)
+    differentiated = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
+    assert differentiated.eliminated is not None
+    return differentiated.eliminated.count
 
 
 class _Growing:

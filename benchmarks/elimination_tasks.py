@@ -32,6 +32,7 @@ class Task:
     rules: tuple[int, int, int] | None
     simple: int
     best: int
+    pointwise: bool = True
 
 
 # --- Roe's flux between two states of a gas (Roe 1981) --------------------------------------------
@@ -291,6 +292,7 @@ def _tasks() -> tuple[Task, ...]:
             None,
             392,
             389,
+            False,
         ),
         Task(
             "encoder",
@@ -302,6 +304,7 @@ def _tasks() -> tuple[Task, ...]:
             None,
             4688,
             4656,
+            False,
         ),
     )
 
