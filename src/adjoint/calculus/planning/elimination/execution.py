@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.calculus.planning.elimination.factors import Coefficient, Factor
+from adjoint.calculus.planning.elimination.factors import Coefficient, EdgeFactor
 from adjoint.calculus.planning.elimination.lanes import NOTHING, Entries
 from adjoint.calculus.planning.elimination.linear_graph import LinearGraph
 from adjoint.primitives.elementwise.conversion import cast
@@ -40,7 +40,7 @@ class EliminationBuilder:
                 self._into.setdefault(target, {})[source] = self._coefficient(factor)
                 self._out.setdefault(source, set()).add(target)
 
-    def _coefficient(self, factor: Factor) -> Coefficient:
+    def _coefficient(self, factor: EdgeFactor) -> Coefficient:
         value, mask = (
             None if known is None else known.read(self.builder, self.names, dtype)
             for known, dtype in ((factor.value, self.dtype), (factor.mask, None))

@@ -19,7 +19,7 @@ LANES = None  # in an index: all along this axis
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNumber:
     """A number of an array that does not vary, or one for each lane.
 
     index: the place of it, with LANES at the axis of the lanes. inverted: for a mask, whether it is
@@ -47,12 +47,12 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class EdgeFactor:
     """What an edge multiplies by, before it is computed."""
 
     sign: int = 1
-    value: Known | None = None
-    mask: Known | None = None
+    value: KnownNumber | None = None
+    mask: KnownNumber | None = None
 
     @property
     def is_unit(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.calculus.planning.elimination.factors import LANES, Factor, Known
+from adjoint.calculus.planning.elimination.factors import LANES, EdgeFactor, KnownNumber
 from adjoint.calculus.planning.elimination.graph import EliminationGraph, without_idle
 from adjoint.calculus.planning.elimination.lanes import (
     NOTHING,
@@ -32,7 +32,7 @@ from adjoint.program import Atom, Equation, Variable
 
 MOST_EDGES: Final = 6000
 _MOVES: Final = frozenset({RESHAPE, TRANSPOSE, SLICE, CONCATENATE, STACK, UPDATE})
-Term = tuple[int, Factor]
+Term = tuple[int, EdgeFactor]
 
 
 class LinearGraph:
@@ -52,7 +52,7 @@ class LinearGraph:
         last: bool,
     ) -> None:
         self.lanes = lanes
-        self.factors: dict[tuple[int, int], Factor] = {}
+        self.factors: dict[tuple[int, int], EdgeFactor] = {}
         self.variables = (*tangents, *(x for equation in moving for x in equation.outputs))
         self._last = last
         self._size = 0
@@ -81,7 +81,7 @@ class LinearGraph:
         """
         if not terms:
             return NOTHING
-        if terms == [(terms[0][0], Factor())]:
+        if terms == [(terms[0][0], EdgeFactor())]:
             return int(terms[0][0])
         relayed = [
             (self._relay(source) if any(source == x for x, _ in terms[:place]) else source, factor)
@@ -96,7 +96,7 @@ class LinearGraph:
     def _relay(self, source: int) -> int:
         """A copy of a vertex, for a second edge between the same two."""
         vertex = self._new()
-        self.factors[source, vertex] = Factor()
+        self.factors[source, vertex] = EdgeFactor()
         return vertex
 
     def _new(self) -> int:
@@ -151,7 +151,7 @@ class LinearGraph:
         return moved(partial(move, **equation.params), operands, self.lanes)
 
     def _elementwise(
-        self, equation: Equation, terms: Sequence[tuple[Atom, Callable[..., Factor]]]
+        self, equation: Equation, terms: Sequence[tuple[Atom, Callable[..., EdgeFactor]]]
     ) -> Entries:
         """The entries of a sum of terms: operands, each with the factor at an index."""
         shape = equation.outputs[0].type.shape
@@ -194,12 +194,12 @@ class LinearGraph:
         if known_factor in self._entries:
             raise NotSeparable
         known = _aligned_index(known_factor, equation)
-        return self._elementwise(equation, [(tangent, lambda index: Factor(1, known(index)))])
+        return self._elementwise(equation, [(tangent, lambda index: EdgeFactor(1, known(index)))])
 
     def _signed(self, signs: Sequence[int], equation: Equation) -> Entries:
         pairs = zip(equation.inputs, signs, strict=True)
         return self._elementwise(
-            equation, [(atom, lambda _, s=sign: Factor(s)) for atom, sign in pairs]
+            equation, [(atom, lambda _, s=sign: EdgeFactor(s)) for atom, sign in pairs]
         )
 
     def _selected(self, equation: Equation) -> Entries:
@@ -208,7 +208,7 @@ class LinearGraph:
         return self._elementwise(
             equation,
             [
-                (atom, lambda index, known=known: Factor(1, None, known(index)))
+                (atom, lambda index, known=known: EdgeFactor(1, None, known(index)))
                 for atom, known in zip(values, chosen, strict=True)
             ],
         )
@@ -223,7 +223,7 @@ class LinearGraph:
         sums = np.empty(arrays[0].shape, np.int64)
         for place in np.ndindex(sums.shape):
             sources = [int(array[place]) for array in arrays if array[place] != NOTHING]
-            sums[place] = self._vertex([(source, Factor()) for source in sources])
+            sums[place] = self._vertex([(source, EdgeFactor()) for source in sources])
         new = Entries(sums, old.lanes)
         return moved(partial(UPDATE.evaluate, index=index), [whole, new], self.lanes)
 
@@ -240,7 +240,7 @@ class LinearGraph:
         vertices = np.empty(shape, np.int64)
         for place in np.ndindex(shape):
             sources = [int(v) for v in groups[place].flat if v != NOTHING]
-            vertices[place] = self._vertex([(source, Factor()) for source in sources])
+            vertices[place] = self._vertex([(source, EdgeFactor()) for source in sources])
         return Entries(vertices, lanes)
 
     def _contracted(self, equation: Equation) -> Entries:
@@ -269,24 +269,24 @@ class LinearGraph:
                 source = int(x.vertices[tuple(at[label] for label in own)])
                 index = tuple(at.get(label, LANES) for label in fixed_labels)
                 if source != NOTHING:
-                    terms.append((source, Factor(1, Known(fixed, index))))
+                    terms.append((source, EdgeFactor(1, KnownNumber(fixed, index))))
             vertices[place] = self._vertex(terms)
         return Entries(vertices, None if lane is None else result.index(lane))
 
     def _repeated(self, equation: Equation) -> Entries:
-        return self._elementwise(equation, [(equation.inputs[0], lambda _: Factor())])
+        return self._elementwise(equation, [(equation.inputs[0], lambda _: EdgeFactor())])
 
 
 def _aligned_index(
     known: Atom, equation: Equation, inverted: bool = False
-) -> Callable[[tuple[int | None, ...]], Known]:
+) -> Callable[[tuple[int | None, ...]], KnownNumber]:
     """From an index of the result to what a known operand of an elementwise function is there."""
     shape = known.type.shape
     lead = equation.outputs[0].type.ndim - len(shape)
 
-    def at(index: tuple[int | None, ...]) -> Known:
+    def at(index: tuple[int | None, ...]) -> KnownNumber:
         own = zip(index[lead:], shape, strict=True)
-        return Known(known, tuple(0 if n == 1 else i for i, n in own), inverted)
+        return KnownNumber(known, tuple(0 if n == 1 else i for i, n in own), inverted)
 
     return at
 
