@@ -79,7 +79,7 @@ class Differentiated:
             return False
         least = min(order.operations for order in self.orders().values())
         return (
-            self.eliminated.unsearched < MOST_SAVED_BY_SEARCH * least
+            self.eliminated.operations_of(self.eliminated.unsearched) < MOST_SAVED_BY_SEARCH * least
             and self.eliminated.operations < least
         )
 
@@ -96,7 +96,8 @@ class Differentiated:
         simple = [self.orders()[mode] for mode in (Mode.FORWARD, Mode.REVERSE)]
         least = min(order.operations for order in self.orders().values())
         memory = max(MOST_TIMES * min(order.memory for order in simple), ALWAYS_HELD)
-        return plan.unsearched < WORTHWHILE * least and plan.memory <= memory
+        operations = plan.operations_of(plan.unsearched)
+        return operations < WORTHWHILE * least and plan.memory <= memory
 
     @property
     def is_empty(self) -> bool:

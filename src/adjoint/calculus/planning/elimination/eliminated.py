@@ -10,10 +10,11 @@ from adjoint.calculus.planning.cuts import Crossings
 from adjoint.calculus.planning.elimination.graph import OperationCount
 from adjoint.calculus.planning.elimination.lanes import Entries, NotSeparable
 from adjoint.calculus.planning.elimination.linear_graph import MOST_EDGES, LinearGraph
-from adjoint.calculus.planning.elimination.orders import rules, searched
+from adjoint.calculus.planning.elimination.orders import searched
 from adjoint.calculus.planning.operations import count_operations
 
-MOVES: Final = 1500  # of the search: a tenth of a second, where there are 100 vertices
+MOVES: Final = 15  # of the search for each vertex: a tenth of a second, where there are 100
+MOST_OPERATIONS: Final = 10_000  # at each point; there is an equation for each
 MOST_SEARCHED: Final = 300  # vertices; for more the best of the rules is taken
 
 
@@ -27,7 +28,8 @@ class Eliminated:
     def order(self) -> list[int]:
         """The vertices, in the order in which they go."""
         graph = self.linear.graph
-        return searched(graph, MOVES if len(graph.vertices) <= MOST_SEARCHED else 0)
+        count = len(graph.vertices)
+        return searched(graph, MOVES * count if count <= MOST_SEARCHED else 0)
 
     @cached_property
     def count(self) -> OperationCount:
@@ -37,14 +39,17 @@ class Eliminated:
     @property
     def operations(self) -> int:
         """In all: at each point, and to put what is computed there onto diagonals."""
-        return self.count.total * self.linear.lanes + self.placed
+        return self.operations_of(self.count)
+
+    def operations_of(self, count: OperationCount) -> int:
+        """In all, with so many at each point."""
+        return count.total * self.linear.lanes + self.placed
 
     @cached_property
-    def unsearched(self) -> int:
-        """The operations of the best order that needs no search."""
+    def unsearched(self) -> OperationCount:
+        """What the best order that needs no search takes at each point."""
         graph = self.linear.graph
-        least = min(graph.count(order).total for order in rules(graph).values())
-        return least * self.linear.lanes + self.placed
+        return graph.count(searched(graph, 0))
 
     @property
     def placed(self) -> int:
@@ -97,4 +102,5 @@ def _with(crossings: Crossings, lanes: int, last: bool) -> Eliminated | None:
         linear = LinearGraph(crossings.tangents, crossings.moving, crossings.results, lanes, last)
     except NotSeparable:
         return None
-    return Eliminated(linear)
+    plan = Eliminated(linear)
+    return plan if plan.unsearched.total <= MOST_OPERATIONS else None

@@ -83,12 +83,11 @@ class LinearGraph:
             return NOTHING
         if terms == [(terms[0][0], EdgeFactor())]:
             return int(terms[0][0])
-        relayed = [
-            (self._relay(source) if any(source == x for x, _ in terms[:place]) else source, factor)
-            for place, (source, factor) in enumerate(terms)
-        ]
+        sources: dict[int, EdgeFactor] = {}
+        for source, factor in terms:
+            sources[self._relay(source) if source in sources else source] = factor
         vertex = self._new()
-        self.factors.update(((source, vertex), factor) for source, factor in relayed)
+        self.factors.update(((source, vertex), factor) for source, factor in sources.items())
         if len(self.factors) > MOST_EDGES:
             raise NotSeparable
         return vertex

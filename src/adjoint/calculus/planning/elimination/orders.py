@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
 from math import log
 from typing import Final
 
@@ -21,13 +22,17 @@ HOTTEST, COLDEST = 3.0, 0.15  # temperatures in multiplications
 Rank = Callable[[Elimination, int], tuple[float, ...]]
 
 
-def greedy(graph: EliminationGraph, rank: Rank, units: bool = True) -> list[int]:
+def greedy(start: Elimination, vertices: Sequence[int], rank: Rank) -> list[int]:
     """Always the vertex of lowest rank, whose rank changes only when a neighbour goes."""
-    state = graph.start(units)
-    ranks = {vertex: rank(state, vertex) for vertex in graph.vertices}
+    state = start.copy()
+    ranks = {vertex: rank(state, vertex) for vertex in vertices}
+    waiting = [(value, vertex) for vertex, value in ranks.items()]
+    heapify(waiting)
     order = []
-    while ranks:
-        vertex = min(ranks, key=lambda v: (ranks[v], v))
+    while waiting:
+        value, vertex = heappop(waiting)
+        if ranks.get(vertex) != value:  # it has changed since, or the vertex is gone
+            continue
         changed = state.before[vertex] | state.after[vertex]
         state.eliminate(vertex)
         order.append(vertex)
@@ -35,12 +40,21 @@ def greedy(graph: EliminationGraph, rank: Rank, units: bool = True) -> list[int]
         for other in members(changed):
             if other in ranks:
                 ranks[other] = rank(state, other)
+                heappush(waiting, (ranks[other], other))
     return order
 
 
 def markowitz(graph: EliminationGraph, units: bool = True) -> list[int]:
-    """The vertex with the fewest pairs of edges through it comes next."""
-    return greedy(graph, lambda state, v: (state.multiplications(v), state.degree(v)), units)
+    """The vertex with the fewest products of edges through it comes next (Markowitz 1957)."""
+    return greedy(graph.start(units), graph.vertices, _products)
+
+
+def _products(state: Elimination, vertex: int) -> tuple[float, ...]:
+    return state.multiplications(vertex), state.degree(vertex)
+
+
+def _filling(state: Elimination, vertex: int) -> tuple[float, ...]:
+    return state.fill(vertex), state.multiplications(vertex)
 
 
 def _relative(graph: EliminationGraph) -> Rank:
@@ -62,15 +76,19 @@ def _relative(graph: EliminationGraph) -> Rank:
     return lambda state, v: (state.degree(v) - last[v], state.multiplications(v))
 
 
-def rules(graph: EliminationGraph, units: bool = True) -> dict[str, list[int]]:
-    """The orders that need no search, by name."""
-    vertices = graph.vertices
+def rules(
+    graph: EliminationGraph, start: Elimination, vertices: Sequence[int]
+) -> dict[str, list[int]]:
+    """The orders that need no search, by name.
+
+    start, vertices: what is left of the graph, and the vertices that are to be eliminated.
+    """
     return {
-        "forward": vertices,
-        "reverse": vertices[::-1],
-        "markowitz": markowitz(graph, units),
-        "relative": greedy(graph, _relative(graph), units),
-        "fill": greedy(graph, lambda state, v: (state.fill(v), state.multiplications(v)), units),
+        "forward": list(vertices),
+        "reverse": list(vertices[::-1]),
+        "markowitz": greedy(start, vertices, _products),
+        "relative": greedy(start, vertices, _relative(graph)),
+        "fill": greedy(start, vertices, _filling),
     }
 
 
@@ -128,7 +146,7 @@ class OrderSearch:
                 if larger not in best or total < best[larger][0]:
                     best[larger] = total, (*order, vertex)
         cost, order = best[(1 << len(stretch)) - 1]
-        if cost >= sum(self.costs[start : start + length]) - 1e-9:
+        if cost >= sum(self.costs[start : start + length]) - _ADDITION / 2:
             return False
         self._replay(start, order, self.states[start])
         return True
@@ -142,12 +160,16 @@ def _cost(state: Elimination, vertex: int) -> float:
     return multiplications + _ADDITION * additions
 
 
+def _cost_of(start: Elimination, order: Sequence[int]) -> float:
+    state = start.copy()
+    return sum(_cost(state, vertex) for vertex in order)
+
+
 def anneal(search: OrderSearch, moves: int, generator: random.Random) -> list[int]:
     """Move vertices at random, towards fewer operations as it gets colder; the best order met."""
     count = len(search.order)
     best, least = list(search.order), search.cost
-    cost = least
-    for step in range(moves if count > 1 else 0):
+    for step in range(moves):
         temperature = HOTTEST * (COLDEST / HOTTEST) ** (step / moves)
         source = generator.randrange(count)
         reach = max(1, round(count * generator.random() ** 3))
@@ -155,9 +177,8 @@ def anneal(search: OrderSearch, moves: int, generator: random.Random) -> list[in
         allowance = -temperature * log(1.0 - generator.random())
         if target == source or not search.move(source, target, allowance):
             continue
-        cost = search.cost
-        if cost < least - 1e-9:
-            best, least = list(search.order), cost
+        if search.cost < least - _ADDITION / 2:
+            best, least = list(search.order), search.cost
     return best
 
 
@@ -168,20 +189,36 @@ def searched(graph: EliminationGraph, moves: int, units: bool = True, seed: int 
     """
     prefix, state = _contracted(graph, units)
     gone = set(prefix)
-    starts = [[v for v in order if v not in gone] for order in rules(graph, units).values()]
+    rest = [vertex for vertex in graph.vertices if vertex not in gone]
+    starts = rules(graph, state, rest).values()
+    if not moves:
+        return [*prefix, *min(starts, key=lambda order: _cost_of(state, order))]
     search = min((OrderSearch(state, order) for order in starts), key=lambda search: search.cost)
-    if moves:
+    if len(rest) > STRETCH:
         search = OrderSearch(state, anneal(search, moves, random.Random(seed)))
-        while any([search.settle(place) for place in range(len(search.order) - STRETCH + 1)]):
-            pass
+    places = range(max(len(rest) - STRETCH, 0) + 1) if rest else ()
+    while any([search.settle(place) for place in places]):
+        pass
     return [*prefix, *search.order]
 
 
 def _contracted(graph: EliminationGraph, units: bool) -> tuple[list[int], Elimination]:
-    """Vertices with one edge to them and one from them, which are in nobody's way."""
+    """Vertices that are in nobody's way: they are eliminated first, and cost no more than later.
+
+    They have one edge to them and one from them; or one edge to them or from them that multiplies
+    nothing, so that they are another vertex under a second name, or a part of one other sum.
+    """
     state, prefix = graph.start(units), []
-    for vertex in graph.vertices:
-        if state.degree(vertex) == 1:
+    waiting = set(graph.vertices)
+    while waiting:
+        vertex = min(waiting)
+        waiting.discard(vertex)
+        before, after = state.before[vertex], state.after[vertex]
+        alias = before.bit_count() == 1 and before == state.unit_before[vertex]
+        part = after.bit_count() == 1 and after == state.unit_after[vertex]
+        if alias or part or state.degree(vertex) == 1:
             state.eliminate(vertex)
             prefix.append(vertex)
+            near = (v for v in members(before | after) if v not in graph.kept)
+            waiting.update(near)
     return prefix, state
