@@ -102,17 +102,24 @@ class JacobianPlan:
         """A picture of the order of a mode: the sizes, and below them the products as brackets.
 
         Args:
-            mode: whose order is drawn; that of the mode chosen, if AUTO.
+            mode: whose order is drawn; if AUTO, that of the mode chosen, or the cheapest order of
+                products where vertices are eliminated.
 
         Returns:
             SVG text.
 
         Raises:
-            ArgumentError: an elimination is drawn, which is no order of products.
+            ArgumentError: the mode is the elimination of vertices, which is no order of products.
         """
-        order = self[mode].order
+        wanted = as_mode(mode)
+        if wanted is Mode.AUTO and self.chosen is Mode.ELIMINATION:
+            wanted = Mode.OPTIMAL
+        order = self[wanted].order
         if not isinstance(order, Order):
-            raise ArgumentError("An elimination is no order of products; draw that of a mode.")
+            raise ArgumentError(
+                "A picture shows an order of products, and an elimination is none; draw that of "
+                "another mode, as `plan.svg('optimal')`."
+            )
         return picture(self.sizes, order)
 
     def save(self, path: str | Path, mode: Mode | ModeName = Mode.AUTO) -> None:
@@ -120,10 +127,10 @@ class JacobianPlan:
 
         Args:
             path: the name of the file; one that is there is replaced.
-            mode: whose order is drawn; that of the mode chosen, if AUTO.
+            mode: whose order is drawn, as in `svg`.
 
         Raises:
-            ArgumentError: it does not.
+            ArgumentError: it does not; or the mode is the elimination of vertices.
             OSError: the directory does not exist, or the file cannot be written.
         """
         target = Path(path)
