@@ -22,6 +22,7 @@ CASES = {
     "descents": "benchmarks.descents",
     "minors": "benchmarks.minors",
     "gradbench": "benchmarks.gradbench.figures",
+    "elimination": "benchmarks.elimination",
     "checkpoints": "benchmarks.checkpoints",
     "modes": "benchmarks.modes",
     "unjitted": "benchmarks.unjitted",

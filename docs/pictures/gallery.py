@@ -183,6 +183,26 @@ def draw_rosenbrock(example: Any, left: Any, right: Any) -> None:
     right.set_xlabel("steps")
 
 
+def draw_shock_tube(example: Any, left: Any, right: Any) -> None:
+    """The gas after the shock, and what the Jacobian of the flux takes in each order."""
+    x, cells = example.tube()
+    density, momentum, energy = cells.T
+    velocity = momentum / density
+    pressure = (example.GAMMA - 1) * (energy - momentum * velocity / 2)
+    curves = (density, INK, "density"), (velocity, BLUE, "velocity"), (pressure, RED, "pressure")
+    for values, colour, label in curves:
+        left.plot(x, values, color=colour, lw=1.8, label=label)
+    left.set_title("The gas after a while", loc="left")
+    left.legend(frameon=False, fontsize=9)
+    counts = example.operations()
+    names = ("forward", "reverse", "elimination")
+    colours = (FAINT, FAINT, GREEN)
+    bars = right.barh(names, [counts[name] for name in names], color=colours)
+    right.bar_label(bars, padding=3)
+    right.invert_yaxis()
+    right.set_title("Operations for the Jacobian of the flux", loc="left")
+
+
 def draw_string_energy(example: Any, left: Any, right: Any) -> None:
     """The gradients in two products, on two grids; one step in the energy's own product."""
     for n, style in ((9, "o"), (99, "-")):
@@ -209,6 +229,7 @@ DRAWN: dict[str, Callable[[Any, Any, Any], None]] = {
     "particle": draw_particle,
     "ridge": draw_ridge,
     "rosenbrock": draw_rosenbrock,
+    "shock_tube": draw_shock_tube,
     "string_energy": draw_string_energy,
 }
 

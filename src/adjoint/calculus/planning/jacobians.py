@@ -12,11 +12,17 @@ from adjoint.base.settings import settings
 from adjoint.calculus.missing_rules import is_applicable, is_transposable
 from adjoint.calculus.planning.chain import Order
 from adjoint.calculus.planning.cuts import Crossings, CutProgram
+from adjoint.calculus.planning.elimination import (
+    Eliminated,
+    EliminationBuilder,
+    with_lanes,
+    with_numbers,
+)
 from adjoint.calculus.planning.execution import JacobianBuilder
 from adjoint.calculus.planning.mode import Mode
 from adjoint.optimise import simplify
 from adjoint.primitives.structure.moving import zeros
-from adjoint.program import Atom, Builder, Program, check_program
+from adjoint.program import Atom, Builder, Program, Variable, check_program
 from adjoint.transforms import linearize
 
 # AUTO follows a plan with less than this share of the operations of the simple modes, ...
@@ -24,6 +30,9 @@ WORTHWHILE: Final = 0.75
 # ... that holds at most so many times their numbers, or few enough (8 MB) for it not to matter.
 MOST_TIMES: Final = 4
 ALWAYS_HELD: Final = 2**20
+# A search is not begun where the rules take more operations than this many times another mode's.
+MOST_SAVED_BY_SEARCH: Final = 1.5
+MOST_UNASKED: Final = 500  # edges of a graph whose vertices are eliminated without being asked to
 
 
 class Differentiated:
@@ -54,6 +63,42 @@ class Differentiated:
         """The program cut where it is to be planned."""
         return CutProgram(self.crossings, self.crossings.places())
 
+    @cached_property
+    def eliminated(self) -> Eliminated | None:
+        """The elimination of its vertices, where it has a graph."""
+        return None if self.is_empty else self._with_lanes or with_numbers(self.crossings)
+
+    @cached_property
+    def _with_lanes(self) -> Eliminated | None:
+        return None if self.is_empty else with_lanes(self.crossings)
+
+    @cached_property
+    def elimination_pays(self) -> bool:
+        """Whether the elimination of vertices takes fewer operations than any order of products."""
+        if self.eliminated is None:
+            return False
+        least = min(order.operations for order in self.orders().values())
+        return (
+            self.eliminated.operations_of(self.eliminated.unsearched) < MOST_SAVED_BY_SEARCH * least
+            and self.eliminated.operations < least
+        )
+
+    @cached_property
+    def lanes_pay(self) -> bool:
+        """Whether one graph serves many points, with so much less work that AUTO takes it.
+
+        Where it is one of single numbers, an equation for each of them is compiled, and the time of
+        a call is mostly that of the call: whoever wants that asks for it.
+        """
+        plan = self._with_lanes
+        if plan is None or len(plan.linear.graph.edges) > MOST_UNASKED:
+            return False
+        simple = [self.orders()[mode] for mode in (Mode.FORWARD, Mode.REVERSE)]
+        least = min(order.operations for order in self.orders().values())
+        memory = max(MOST_TIMES * min(order.memory for order in simple), ALWAYS_HELD)
+        operations = plan.operations_of(plan.unsearched)
+        return operations < WORTHWHILE * least and plan.memory <= memory
+
     @property
     def is_empty(self) -> bool:
         """Whether no numbers go in, or none that vary come out."""
@@ -61,8 +106,14 @@ class Differentiated:
 
     def choose(self, mode: Mode) -> Mode:
         """The mode that AUTO stands for here."""
+        if mode is Mode.ELIMINATION and self.eliminated is None:
+            return self._ordered()
         if mode is not Mode.AUTO:
             return mode
+        return Mode.ELIMINATION if self.lanes_pay else self._ordered()
+
+    def _ordered(self) -> Mode:
+        """The mode that is taken where vertices are not eliminated."""
         if self.crossings.has_bottleneck and not self.is_empty:
             return best(self.orders())
         moving = self.crossings.moving
@@ -116,6 +167,8 @@ def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, .
     names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
     if differentiated.is_empty:
         blocks: Sequence[Sequence[Atom | None]] = [[None] * count for _ in differentiated.slopes]
+    elif mode is Mode.ELIMINATION:
+        blocks = _eliminated_blocks(builder, differentiated, names)
     else:
         cut, order = differentiated.order(mode)
         making = JacobianBuilder(builder, cut, names)
@@ -123,6 +176,30 @@ def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, .
     aux = list(values[kept : differentiated.outputs])
     whole = [*aux, *_filled(builder, blocks, differentiated)]
     return builder.build(whole), tuple(range(len(aux), len(whole))), mode
+
+
+def _eliminated_blocks(
+    builder: Builder, differentiated: Differentiated, names: dict[Variable, Atom]
+) -> list[list[Atom | None]]:
+    """For each output, its derivative with respect to each input, by elimination."""
+    plan, crossings = differentiated.eliminated, differentiated.crossings
+    assert plan is not None
+    builder.copy_equations(crossings.fixed, names)
+    elimination = EliminationBuilder(builder, plan.linear, names)
+    elimination.eliminate(plan.order)
+    places = {variable: n for n, variable in enumerate(crossings.results)}
+    blocks: list[list[Atom | None]] = []
+    for slope, of in zip(differentiated.slopes, differentiated.output_types, strict=True):
+        place = places.get(slope) if isinstance(slope, Variable) else None
+        blocks.append(
+            [
+                None
+                if place is None
+                else elimination.block(of, plan.linear.outputs[place], argument)
+                for argument in plan.linear.inputs
+            ]
+        )
+    return blocks
 
 
 def _filled(

@@ -14,10 +14,13 @@ class Mode(Enum):
     FORWARD: one JVP for each number in the arguments. REVERSE: one VJP for each number in the
         result. MIDDLE: forward mode up to where few numbers cross, reverse mode down to it, and the
         product of both. OPTIMAL: the cheapest order of all, by dynamic programming over the places
-        where few numbers cross. AUTO: where fewer numbers cross somewhere than go in and come out,
-        the cheapest of these, if it saves a quarter of the operations and holds no more than four
-        times the numbers of forward or reverse mode; else one of these two. A mode that lacks a
-        rule of a function by `ad.primitive` or `ad.linear` is not taken.
+        where few numbers cross. ELIMINATION: vertex after vertex of the program's graph, if it is
+        one of few numbers, or of few vectors with a number for each of many points; else as AUTO.
+        AUTO: the elimination of vectors, if it saves a quarter of the operations of all others;
+        else, where fewer numbers cross somewhere than go in and come out, the cheapest order of
+        products, if it saves as much and holds no more than four times the numbers of forward or
+        reverse mode; else one of these two. A mode that lacks a rule of a function by
+        `ad.primitive` or `ad.linear` is not taken.
 
     Example:
         >>> import numpy as np
@@ -32,9 +35,10 @@ class Mode(Enum):
     REVERSE = "reverse"
     MIDDLE = "middle"
     OPTIMAL = "optimal"
+    ELIMINATION = "elimination"
 
 
-ModeName = Literal["auto", "forward", "reverse", "middle", "optimal"]
+ModeName = Literal["auto", "forward", "reverse", "middle", "optimal", "elimination"]
 
 
 def as_mode(mode: Mode | ModeName) -> Mode:

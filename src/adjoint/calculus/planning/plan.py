@@ -13,6 +13,7 @@ from adjoint.base.files import save
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order
+from adjoint.calculus.planning.elimination import Eliminated
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
 from adjoint.calculus.planning.mode import Mode, ModeName, as_mode
 from adjoint.calculus.planning.picture import picture
@@ -28,7 +29,7 @@ class Candidate:
     """
 
     mode: Mode
-    order: Order
+    order: Order | Eliminated
     operations: float
     memory: int
 
@@ -43,7 +44,8 @@ class JacobianPlan:
     Attributes:
         sizes: d_0, ..., d_n, how many numbers cross at each cut of the function's program.
         maps: for each J_i, the primitives that it consists of.
-        candidates: what each mode costs.
+        candidates: what each mode costs; the elimination of vertices is one of them where it takes
+            fewer operations than all others.
         chosen: the mode that `Mode.AUTO` takes.
 
     Example:
@@ -68,7 +70,14 @@ class JacobianPlan:
         """The candidate of a mode; for AUTO that of the one chosen."""
         wanted = as_mode(mode)
         wanted = self.chosen if wanted is Mode.AUTO else wanted
-        return next(candidate for candidate in self.candidates if candidate.mode is wanted)
+        for candidate in self.candidates:
+            if candidate.mode is wanted:
+                return candidate
+        raise ArgumentError(
+            "The elimination of vertices is no candidate here: the program is no graph of few "
+            "numbers, or another order takes as few operations. Ask for one of "
+            f"{', '.join(candidate.mode.value for candidate in self.candidates)}."
+        )
 
     def __str__(self) -> str:
         least = max(min(candidate.operations for candidate in self.candidates), 1)
@@ -93,22 +102,35 @@ class JacobianPlan:
         """A picture of the order of a mode: the sizes, and below them the products as brackets.
 
         Args:
-            mode: whose order is drawn; that of the mode chosen, if AUTO.
+            mode: whose order is drawn; if AUTO, that of the mode chosen, or the cheapest order of
+                products where vertices are eliminated.
 
         Returns:
             SVG text.
+
+        Raises:
+            ArgumentError: the mode is the elimination of vertices, which is no order of products.
         """
-        return picture(self.sizes, self[mode].order)
+        wanted = as_mode(mode)
+        if wanted is Mode.AUTO and self.chosen is Mode.ELIMINATION:
+            wanted = Mode.OPTIMAL
+        order = self[wanted].order
+        if not isinstance(order, Order):
+            raise ArgumentError(
+                "A picture shows an order of products, and an elimination is none; draw that of "
+                "another mode, as `plan.svg('optimal')`."
+            )
+        return picture(self.sizes, order)
 
     def save(self, path: str | Path, mode: Mode | ModeName = Mode.AUTO) -> None:
         """Write the picture to a file, whose name ends in .svg; it is complete or not there.
 
         Args:
             path: the name of the file; one that is there is replaced.
-            mode: whose order is drawn; that of the mode chosen, if AUTO.
+            mode: whose order is drawn, as in `svg`.
 
         Raises:
-            ArgumentError: it does not.
+            ArgumentError: it does not; or the mode is the elimination of vertices.
             OSError: the directory does not exist, or the file cannot be written.
         """
         target = Path(path)
@@ -124,7 +146,9 @@ def plan(
     """What `ad.jacobian(function, argnums)(*args)` would cost in each order of products.
 
     The program of the derivative is cut where few numbers cross, which makes it a chain of linear
-    maps; each mode is an order in which to multiply them (lecture, "Product of Jacobians").
+    maps; each mode is an order in which to multiply them (lecture, "Product of Jacobians"). Where
+    the program is a graph of few numbers, or of few vectors of which each has a number for each of
+    many points, its vertices may be eliminated one by one instead, in an order that a search finds.
 
     Args:
         function: plain NumPy code on real arrays; arguments and result may be pytrees.
@@ -154,9 +178,12 @@ def plan(
     check_real(chosen.types, captured.output_types)
     differentiated = Differentiated(captured.program(), len(chosen.leaves), len(captured.outputs))
     cut = differentiated.cut
+    orders: dict[Mode, Order | Eliminated] = {**differentiated.orders()}
+    if differentiated.elimination_pays:
+        assert differentiated.eliminated is not None
+        orders[Mode.ELIMINATION] = differentiated.eliminated
     candidates = tuple(
-        Candidate(mode, order, order.operations, order.memory)
-        for mode, order in differentiated.orders().items()
+        Candidate(mode, order, order.operations, order.memory) for mode, order in orders.items()
     )
     maps = tuple(
         tuple(equation.primitive.name for equation in segment.program.equations)
