@@ -24,7 +24,8 @@ from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import explain, jit
 from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.calculus.metrics import pullback_metric
-from adjoint.calculus.planning import JacobianPlan, Mode, plan
+from adjoint.calculus.planning import Mode
+from adjoint.calculus.planning.plan import JacobianPlan, plan
 from adjoint.calculus.second_order import (
     Composition,
     hessian,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adjoint.calculus.planning import Mode
-from adjoint.calculus.planning.jacobians import jacobian_program
+from adjoint.calculus.planning.jacobians import Differentiated, jacobian_program
 from adjoint.calculus.sparsity.compressed import compressed_program
 from adjoint.calculus.sparsity.derivatives import SparseDerivative
 from adjoint.executors import Needs, NumpyExecutor
@@ -66,7 +66,7 @@ def test_no_entry_is_missed(case: Case) -> None:
     flat = [np.reshape(block, size) for block, size in zip(blocks, sizes, strict=True)]
     rows = [np.concatenate(flat[n : n + count], axis=1) for n in range(0, len(flat), count)]
     jacobian = np.concatenate(rows)
-    derivative = SparseDerivative(program, count, kept, Mode.AUTO, False)
+    derivative = SparseDerivative(Differentiated(program, count, kept), count, Mode.AUTO, False)
     for local in (False, True):
         pattern = derivative.pattern(arguments.__getitem__, local).matrix.toarray()
         assert not (~pattern & (jacobian != 0)).any(), f"local={local}"

@@ -278,6 +278,15 @@ def test_hessian_of_a_lagrangian() -> None:
     close(operator.matrix(sparse=True), operator.matrix())
 
 
+def test_plans_show_the_products() -> None:
+    candidate = ad.plan(arrow, np.ones(100)).sparse
+    assert candidate is not None
+    assert (candidate.columns, candidate.rows, candidate.entries) == (2, 1, 298)
+    assert candidate.operations < ad.plan(arrow, np.ones(100))["forward"].operations / 20
+    assert "2 columns, 1 row for 298 entries" in str(ad.plan(arrow, np.ones(100)))
+    assert ad.plan(np.sort, X).sparse is None
+
+
 def test_large_ones_hold_no_dense_matrix() -> None:
     size = 30_000  # whose dense Jacobian has 7 GB
     point = np.linspace(0, 1, size)

@@ -3,12 +3,9 @@
 from adjoint.calculus.planning.chain import Chain, Order, ProductStep
 from adjoint.calculus.planning.jacobians import check_real, jacobian_program
 from adjoint.calculus.planning.mode import Mode, ModeName, as_mode
-from adjoint.calculus.planning.plan import Candidate, JacobianPlan, plan
 
 __all__ = [
-    "Candidate",
     "Chain",
-    "JacobianPlan",
     "Mode",
     "ModeName",
     "Order",
@@ -16,5 +13,4 @@ __all__ = [
     "as_mode",
     "check_real",
     "jacobian_program",
-    "plan",
 ]

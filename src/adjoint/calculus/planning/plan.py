@@ -17,6 +17,7 @@ from adjoint.calculus.planning.elimination import Eliminated
 from adjoint.calculus.planning.jacobians import Differentiated, check_real
 from adjoint.calculus.planning.mode import Mode, ModeName, as_mode
 from adjoint.calculus.planning.picture import picture
+from adjoint.calculus.planning.sparse_candidate import SparseCandidate, sparse_candidate
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class JacobianPlan:
         candidates: what each mode costs; the elimination of vertices is one of them where it takes
             fewer operations than all others.
         chosen: the mode that `Mode.AUTO` takes.
+        sparse: what `sparse=True` does, if it takes fewer products; else None.
 
     Example:
         >>> import numpy as np
@@ -65,6 +67,7 @@ class JacobianPlan:
     maps: tuple[tuple[str, ...], ...]
     candidates: tuple[Candidate, ...]
     chosen: Mode
+    sparse: SparseCandidate | None = None
 
     def __getitem__(self, mode: Mode | ModeName) -> Candidate:
         """The candidate of a mode; for AUTO that of the one chosen."""
@@ -82,15 +85,20 @@ class JacobianPlan:
     def __str__(self) -> str:
         least = max(min(candidate.operations for candidate in self.candidates), 1)
         rows = [("mode", "operations", "relative", "memory", "order")]
+        named: list[tuple[str, Any, str]] = [
+            (candidate.mode.value, candidate, str(candidate.order)) for candidate in self.candidates
+        ]
+        if self.sparse is not None:
+            named.append(("sparse", self.sparse, str(self.sparse)))
         rows += [
             (
-                candidate.mode.value,
+                name,
                 f"{candidate.operations:,}",
                 f"{candidate.operations / least:.2f}",
                 f"{candidate.memory:,}",
-                str(candidate.order),
+                order,
             )
-            for candidate in self.candidates
+            for name, candidate, order in named
         ]
         return f"d = {', '.join(map(str, self.sizes))}\n{_table(rows)}"
 
@@ -189,7 +197,10 @@ def plan(
         tuple(equation.primitive.name for equation in segment.program.equations)
         for segment in cut.segments
     )
-    return JacobianPlan(cut.chain.sizes, maps, candidates, differentiated.choose(Mode.AUTO))
+    mode = differentiated.choose(Mode.AUTO)
+    given = [*chosen.leaves, *captured.constants]
+    sparse = sparse_candidate(differentiated, len(chosen.leaves), given.__getitem__)
+    return JacobianPlan(cut.chain.sizes, maps, candidates, mode, sparse)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -148,8 +148,8 @@ class Compression:
     @property
     def counts(self) -> tuple[int, int]:
         """The numbers of column and row products."""
-        columns, rows = self.products.columns, self.products.rows
-        return 0 if columns is None else columns.count, 0 if rows is None else rows.count
+        columns = self.products.count_of_columns
+        return columns, self.products.count - columns
 
 
 def seeds_of(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
@@ -169,18 +169,15 @@ class _BlockPlaces:
     """Where the entries of a pattern stand in the products of a block's row and column."""
 
     def __init__(self, pattern: Any, products: Products, symmetric: bool) -> None:
-        self.pattern = pattern
         self.rows, self.columns = places_of(pattern)
         self.products = products
         self.symmetric = symmetric
 
     def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, list[Any]]:
         """The pattern of a block, and its entries' places in what the program puts together."""
-        rows, columns = self.rows, self.columns
-        inside = (rows >= top) & (rows < top + height) & (columns >= left)
-        inside &= columns < left + width
-        rows, columns = rows[inside], columns[inside]
-        by_column = self.products.by_column[inside]
+        inside = (self.rows >= top) & (self.rows < top + height)
+        inside &= (self.columns >= left) & (self.columns < left + width)
+        rows, columns = self.rows[inside], self.columns[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
         matrix = scipy_sparse().csr_array(
             (np.ones(len(rows)), columns - left, starts), shape=(height, width)
@@ -188,31 +185,26 @@ class _BlockPlaces:
         matrix.has_canonical_format = True
         pattern = numbered(matrix)
         pattern.has_canonical_format = True
-        numbers = self._numbers(rows, columns, by_column, top, left, height, width)
-        return BlockLayout(pattern), numbers
-
-    def _numbers(
-        self, rows: Any, columns: Any, by_column: Any, top: int, left: int, height: int, width: int
-    ) -> list[Any]:
-        """For each entry its colour, and its place in the product; or one number for both."""
+        # By colour and place in a product: by column, by row, or of a Hessian in the row opposite,
+        # which is in the products for the arguments of its own rows.
+        by_column = self.products.by_column[inside]
         of_columns, of_rows = self.products.columns, self.products.rows
-        rows, columns = rows - top, columns - left
-        if self.symmetric and of_columns is not None:
-            # The entry opposite is in the products for the arguments of its own row.
-            colours = np.where(
-                by_column, of_columns.colours[columns + left], of_columns.colours[rows + top]
-            )
-            beyond = 0 if top == left else height
-            return [colours, np.where(by_column, rows, columns + beyond)]
-        if of_rows is None and of_columns is not None:
-            return [of_columns.colours[columns + left], rows]
-        if of_columns is None and of_rows is not None:
-            return [of_rows.colours[rows + top], columns]
-        assert of_columns is not None
-        assert of_rows is not None
-        pushed = of_columns.colours[columns + left] * height + rows
-        pulled = of_rows.colours[rows + top] * width + columns + of_columns.count * height
-        return [np.where(by_column, pushed, pulled)]
+        pushed = pulled = None
+        if of_columns is not None:
+            pushed = of_columns.colours[columns], rows - top
+        if of_rows is not None:
+            pulled = of_rows.colours[rows], columns - left
+        if self.symmetric and of_columns is not None and pushed is not None:
+            opposite = columns - left + (0 if top == left else height)
+            pulled = of_columns.colours[rows], opposite
+            numbers = [np.where(by_column, x, y) for x, y in zip(pushed, pulled, strict=True)]
+        elif pushed is not None and pulled is not None:
+            first = pushed[0] * height + pushed[1]
+            last = pulled[0] * width + pulled[1] + self.products.count_of_columns * height
+            numbers = [np.where(by_column, first, last)]
+        else:
+            numbers = list(pushed or pulled or ())
+        return BlockLayout(pattern), numbers
 
 
 def compressed_program(
@@ -281,11 +273,9 @@ class _ProductMaker:
         seeds = self._seeds(count, self.outputs)
         rows = []
         for result in self.crossings.results:
-            of_it = [
-                seed for seed, slope in zip(seeds, self.slopes, strict=True) if slope is result
-            ]
-            total = of_it[0]
-            for seed in of_it[1:]:
+            pairs = zip(seeds, self.slopes, strict=True)
+            total, *others = [seed for seed, slope in pairs if slope is result]
+            for seed in others:  # outputs that are one variable
                 total = total + seed
             rows.append(cast(total, result.type.dtype))
         return self.making.pull(self.cut.segments[0], rows)

@@ -15,8 +15,8 @@ from adjoint.base.errors import ArgumentError
 from adjoint.base.forking import hold_over_forks
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.missing_rules import is_applicable, is_transposable
-from adjoint.calculus.planning import Mode
 from adjoint.calculus.planning.jacobians import Differentiated
+from adjoint.calculus.planning.mode import Mode
 from adjoint.calculus.sparsity.compressed import Compression, SparseBlock, compressed_program
 from adjoint.calculus.sparsity.detection import (
     AskedValues,
@@ -64,12 +64,14 @@ class SparseDerivative:
     symmetric: whether it is a Hessian's.
     """
 
-    def __init__(self, program: Program, count: int, kept: int, mode: Mode, symmetric: bool):
-        self.differentiated = Differentiated(program, count, kept)
+    def __init__(
+        self, differentiated: Differentiated, count: int, mode: Mode, symmetric: bool
+    ) -> None:
+        self.differentiated = differentiated
         self.count = count
         self.mode = mode
         self.symmetric = symmetric
-        self.inputs: list[ArrayType] = [x.type for x in program.inputs[:count]]
+        self.inputs: list[ArrayType] = [x.type for x in differentiated.primal.inputs[:count]]
         self._kept: list[tuple[SparsityPattern, Compression]] = []
 
     def pattern(self, inputs: Callable[[int], Any], local: bool = False) -> SparsityPattern:
@@ -160,9 +162,10 @@ def input_of(chosen: Chosen, captured: Captured, number: int) -> Any:
 def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
     _, count, kept, mode, gradient = kind
     if gradient is None:
-        derivative = SparseDerivative(program, count, kept, mode, False)
+        derivative = SparseDerivative(Differentiated(program, count, kept), count, mode, False)
     else:
-        derivative = SparseDerivative(gradient(program, count), count, count, mode, True)
+        first = Differentiated(gradient(program, count), count, count)
+        derivative = SparseDerivative(first, count, mode, True)
     return Program(program.inputs, [], []), (), derivative
 
 

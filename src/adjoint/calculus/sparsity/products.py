@@ -41,6 +41,11 @@ class Products:
         """How many there are."""
         return sum(x.count for x in (self.columns, self.rows) if x is not None)
 
+    @property
+    def count_of_columns(self) -> int:
+        """How many of them are column products."""
+        return 0 if self.columns is None else self.columns.count
+
 
 def products_of(pattern: Any, forward: bool, reverse: bool) -> Products:
     """The fewest products found for a matrix, of the kinds that are there.
