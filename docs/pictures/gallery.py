@@ -183,6 +183,22 @@ def draw_rosenbrock(example: Any, left: Any, right: Any) -> None:
     right.set_xlabel("steps")
 
 
+def draw_reaction(example: Any, left: Any, right: Any) -> None:
+    """Both substances at one point in time, and which rate depends on which concentration."""
+    times = np.linspace(example.START, example.END, 200)
+    states = example.solved(12, times).y.reshape(2, 12, 12, -1)
+    for values, colour, label in ((states[0], BLUE, "u"), (states[1], RED, "v")):
+        left.plot(times, values[4, 7], color=colour, lw=1.8, label=label)
+    left.axvline(example.HEATED, color=FAINT, lw=1)
+    left.set_title("Two substances at a point that is fed", loc="left")
+    left.legend(frameon=False, fontsize=9)
+    rows, columns = example.pattern(6).nonzero()
+    right.plot(columns, rows, "s", color=GREEN, ms=2.4)
+    right.invert_yaxis()
+    right.set_aspect("equal")
+    right.set_title("What each rate depends on", loc="left")
+
+
 def draw_shock_tube(example: Any, left: Any, right: Any) -> None:
     """The gas after the shock, and what the Jacobian of the flux takes in each order."""
     x, cells = example.tube()
@@ -229,6 +245,7 @@ DRAWN: dict[str, Callable[[Any, Any, Any], None]] = {
     "particle": draw_particle,
     "ridge": draw_ridge,
     "rosenbrock": draw_rosenbrock,
+    "reaction": draw_reaction,
     "shock_tube": draw_shock_tube,
     "string_energy": draw_string_energy,
 }

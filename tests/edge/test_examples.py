@@ -54,3 +54,16 @@ def test_the_gradient_of_an_alignment_is_a_flow_from_corner_to_corner() -> None:
     assert flow[-1, -1] == pytest.approx(1.0)
     assert np.all(flow > 0)
     assert np.all(flow.sum(axis=0) >= 1 - 1e-12)  # every column is passed
+
+
+def test_a_reaction_whose_jacobian_is_sparse() -> None:
+    names = example("reaction")
+    side, state = 5, names["start"](5)
+    jacobian = ad.jacobian(names["rates"], argnums=1, sparse=True)(0.5, state, side)
+    assert jacobian.nnz == 6 * state.size
+    direction = np.cos(np.arange(state.size))
+    moved = slope(lambda y: names["rates"](0.5, y, side), state, direction)
+    np.testing.assert_allclose(jacobian @ direction, moved, rtol=1e-6, atol=1e-6)
+    solution = names["solved"](side, [names["END"]])
+    assert solution.success
+    assert solution.njev < 30

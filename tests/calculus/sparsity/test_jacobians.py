@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 
 import adjoint as ad
 from adjoint.spaces import Euclidean, Symmetric, Weighted
@@ -326,3 +326,23 @@ def test_large_ones_hold_no_dense_matrix() -> None:
 def test_errors(call: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_scipy_takes_them() -> None:
+    def rosenbrock(x: Any) -> Any:
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    def residuals(x: Any) -> Any:
+        return np.concatenate([10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]])
+
+    start = np.full(30, 1.2)
+    fit = optimize.least_squares(residuals, start, jac=ad.jacobian(residuals, sparse=True))
+    np.testing.assert_allclose(fit.x, 1, atol=1e-6)
+    least = optimize.minimize(
+        rosenbrock,
+        start,
+        method="trust-constr",
+        jac=ad.grad(rosenbrock),
+        hess=ad.hessian(rosenbrock, sparse=True),
+    )
+    np.testing.assert_allclose(least.x, 1, atol=1e-4)
