@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.optimize import minimize as scipy_minimize
 
@@ -160,6 +161,37 @@ def test_constraints(method):
     np.testing.assert_allclose(on_plane.x, 1 / 3, atol=1e-4)
     in_ball = minimize(distance, START / 2, WEIGHTED, method=method, constraints=[ball])
     np.testing.assert_allclose(in_ball.x, 3**-0.5, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
+def test_constraints_of_many_unknowns(method):
+    """Sparse Jacobians for the method that takes them, in a weighted space too."""
+    size, taken = 120, []
+    weights = np.linspace(1.0, 2.0, size)
+    space = Weighted(Euclidean(size), weights)
+    near = NonlinearConstraint(lambda x: (x[1:] - x[:-1]) ** 2, -np.inf, 0.1)
+    total = LinearConstraint(scipy.sparse.csr_array(np.ones((1, size))), 0.0, 0.0)
+    original = OrthonormalCoordinates.rows
+    target = np.linspace(-3, 3, size)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def rows(self, matrix):
+            result = original(self, matrix)
+            taken.append(scipy.sparse.issparse(result))
+            return result
+
+        patch.setattr(OrthonormalCoordinates, "rows", rows)
+        result = minimize(
+            lambda x: np.sum((x - target) ** 2),
+            np.zeros(size),
+            space,
+            method=method,
+            constraints=[near, total],
+            options={"maxiter": 40},
+        )
+    assert all(taken) if method == "trust-constr" else not any(taken)
+    np.testing.assert_allclose(result.x, target, atol=2e-3)
+    assert abs(np.sum(result.x)) < 1e-6
 
 
 def test_bounds_in_oblique_coordinates_are_an_error():

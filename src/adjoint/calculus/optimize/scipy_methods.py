@@ -51,6 +51,7 @@ _ORDERS: Final = {
 _BOUNDED: Final = frozenset(
     {"nelder-mead", "powell", "cobyla", "cobyqa", "l-bfgs-b", "tnc", "slsqp", "trust-constr"}
 )
+_LARGE: Final = 100  # unknowns from which Jacobians of constraints are computed as sparse ones
 _CONSTRAINED: Final = frozenset({"cobyla", "cobyqa", "slsqp", "trust-constr"})
 
 
@@ -190,7 +191,7 @@ def minimize(
         target,
         frame.of(x0),
         method=method,
-        constraints=_constraints(constraints, frame),
+        constraints=_constraints(constraints, frame, method),
         tol=tol,
         options=options,
         **given,
@@ -281,19 +282,23 @@ def _watch(callback: Any, method: str, frame: OrthonormalCoordinates) -> Any:
     return watch
 
 
-def _constraints(constraints: Any, frame: OrthonormalCoordinates) -> Any:
+def _constraints(constraints: Any, frame: OrthonormalCoordinates, method: str) -> Any:
     if constraints in ((), [], None):
         return ()
     given = constraints if isinstance(constraints, (tuple, list)) else [constraints]
-    return [_constraint(constraint, frame) for constraint in given]
+    sparse = method.lower() == "trust-constr" and frame.space.dimension >= _LARGE
+    return [_constraint(constraint, frame, sparse) for constraint in given]
 
 
-def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
+def _constraint(constraint: Any, frame: OrthonormalCoordinates, sparse: bool) -> Any:
+    """A constraint on the coordinates. sparse: whether the method takes sparse matrices."""
     from scipy.optimize import LinearConstraint, NonlinearConstraint  # lazy, as above
 
     if isinstance(constraint, LinearConstraint):
         given: Any = constraint.A
-        matrix = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
+        if hasattr(given, "toarray") and not sparse:
+            given = given.toarray()
+        matrix = given if hasattr(given, "toarray") else np.atleast_2d(given)
         if matrix.shape[1] != frame.space.dimension:
             raise ArgumentError(
                 f"The matrix of a LinearConstraint has shape {matrix.shape}; expected one column "
@@ -314,8 +319,11 @@ def _constraint(constraint: Any, frame: OrthonormalCoordinates) -> Any:
         return infer(value).coordinates(value)
 
     def slopes(z: Any) -> Any:
-        x = frame.element(z)
-        return frame.rows(derivative(function, x, domain=frame.space).matrix())
+        slope = derivative(function, frame.element(z), domain=frame.space)
+        if frame.space.dimension < _LARGE:
+            return frame.rows(slope.matrix())
+        matrix = slope.matrix(sparse=True)  # by few products, where it has few entries
+        return frame.rows(matrix if sparse else matrix.toarray())
 
     return NonlinearConstraint(
         values,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Final, final
 
 import numpy as np
@@ -111,11 +112,15 @@ class OrthonormalCoordinates:
         Each row is a covector. Shape (m, dimension) to the same shape.
 
         Args:
-            matrix: shape (m, dimension).
+            matrix: shape (m, dimension), dense or SciPy sparse.
 
         Returns:
-            A real array of shape (m, dimension).
+            A real array of shape (m, dimension); a sparse one of a sparse one where L is diagonal.
         """
+        if hasattr(matrix, "tocsr"):
+            if self.scales is not None:
+                return matrix.tocsr() @ import_module("scipy.sparse").diags_array(1 / self.scales)
+            matrix = matrix.toarray()
         columns = [self._factor.solve(row) for row in np.asarray(matrix)]
         return np.stack(columns) if columns else np.zeros((0, self.space.dimension))
 
