@@ -1,6 +1,22 @@
 """Collapsed Taylor mode: values, many directions, and one sum of second derivatives over them."""
 
 from adjoint.transforms.collapsed.collapse import Moving, collapse
-from adjoint.transforms.collapsed.directions import Directions, DirectionSet
+from adjoint.transforms.collapsed.directions import (
+    Directions,
+    DirectionSet,
+    count_all,
+    count_axes,
+    counted_lengths,
+    standard_directions,
+)
 
-__all__ = ["DirectionSet", "Directions", "Moving", "collapse"]
+__all__ = [
+    "DirectionSet",
+    "Directions",
+    "Moving",
+    "collapse",
+    "count_all",
+    "count_axes",
+    "counted_lengths",
+    "standard_directions",
+]

@@ -40,7 +40,7 @@ def _reduction(axis: int, before: Shape, after: Shape, params: dict[str, Any]) -
     axes = [place % len(before) for place in params["axes"]]
     if reduced_shape(before, tuple(axes)) != after or axis in axes:
         return None
-    return axis - sum(place < axis for place in axes)
+    return axis - sum(1 for place in axes if place < axis)
 
 
 def _slice(axis: int, before: Shape, after: Shape, params: dict[str, Any]) -> int | None:
