@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def _table(random: np.random.Generator, x: Any, seconds: float) -> Table:
     sizes = [x.shape[-1], *[WIDTH] * LAYERS]
     weights = [
         (random.standard_normal((n, m)) / np.sqrt(n), 0.1 * random.standard_normal(m))
-        for n, m in zip(sizes[:-1], sizes[1:], strict=True)
+        for n, m in pairwise(sizes)
     ]
 
     def function(x: Any) -> Any:

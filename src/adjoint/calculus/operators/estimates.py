@@ -56,7 +56,17 @@ ProbeKindName = TextLiteral["rademacher", "gaussian", "orthogonal"]
 
 
 class Estimate(NamedTuple):
-    """A mean over random vectors, and its standard error: NaN for a single one."""
+    """A mean over random vectors, and how far it may be off.
+
+    Args:
+        value: the mean.
+        error: its standard error; NaN for a single vector.
+
+    Example:
+        >>> import adjoint as ad
+        >>> ad.Estimate(2.0, 0.1).error
+        0.1
+    """
 
     value: Any
     error: Any
@@ -166,7 +176,7 @@ def estimate_laplacian(
         >>> x = np.arange(1000.0)
         >>> v = ad.probes(x, 4, np.random.default_rng(0))
         >>> estimate = ad.estimate_laplacian(lambda x: np.sum(x**2), v)(x)
-        >>> float(estimate.value), float(estimate.error)  # what is diagonal has no variance
+        >>> float(estimate.value), float(estimate.error)  # what is diagonal is exact
         (2000.0, 0.0)
     """
     check_callable(function, "estimate_laplacian")

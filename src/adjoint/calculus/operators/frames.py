@@ -26,7 +26,7 @@ from adjoint.transforms import tangent_type
 from adjoint.transforms.collapsed import Directions, DirectionSet, standard_directions
 
 
-class Form(Enum):
+class DirectionForm(Enum):
     """What the directions of a family are.
 
     STANDARD: the standard basis. SCALED: that basis times numbers, one array for each argument.
@@ -41,27 +41,27 @@ class Form(Enum):
 class Family(NamedTuple):
     """Directions of one form. number: how many are given. sign: what they count for, 1 or -1."""
 
-    form: Form
+    form: DirectionForm
     number: int = 0
     sign: int = 1
 
 
-class Frame(NamedTuple):
+class DirectionFrame(NamedTuple):
     """Families of directions, and their arrays: for each family, one for each argument, or none."""
 
     families: tuple[Family, ...]
     arrays: list[Any]
 
 
-STANDARD: Frame = Frame((Family(Form.STANDARD),), [])
+STANDARD: DirectionFrame = DirectionFrame((Family(DirectionForm.STANDARD),), [])
 
 
-def frame_of(space: Space | None, types: Sequence[ArrayType]) -> Frame:
+def frame_of(space: Space | None, types: Sequence[ArrayType]) -> DirectionFrame:
     """An orthonormal basis of a space whose elements have leaves of these types."""
     if space is None or (_is_plain(space) and space._orthonormal):
         return STANDARD
     family, arrays = _orthonormal_basis(space)
-    return Frame(
+    return DirectionFrame(
         (family,),
         [array.astype(type_.dtype) for array, type_ in zip(arrays, types, strict=True)],
     )
@@ -73,10 +73,11 @@ def _orthonormal_basis(space: Space) -> tuple[Family, list[Any]]:
     count = space.dimension
     if _is_plain(space):
         scaled = pytrees.leaves(frame.element(np.ones(count)))
-        return Family(Form.SCALED), [np.asarray(array) for array in scaled]
+        return Family(DirectionForm.SCALED), [np.asarray(array) for array in scaled]
     vectors = [pytrees.leaves(frame.element(unit)) for unit in np.eye(count)]
-    stacks = [np.stack([np.asarray(leaf) for leaf in column]) for column in zip(*vectors)]  # noqa: B905
-    return Family(Form.GIVEN, count), stacks
+    columns = zip(*vectors, strict=True)
+    stacks = [np.stack([np.asarray(leaf) for leaf in column]) for column in columns]
+    return Family(DirectionForm.GIVEN, count), stacks
 
 
 def _is_plain(space: Space) -> bool:
@@ -93,15 +94,15 @@ def _is_plain(space: Space) -> bool:
 
 def array_types(families: Sequence[Family], types: Sequence[ArrayType]) -> list[ArrayType]:
     """The types of the arrays of a frame. types: of the arguments."""
-    found = []
+    wanted = []
     for family in families:
-        if family.form is not Form.STANDARD:
-            lead = (family.number,) if family.form is Form.GIVEN else ()
-            found += [array_type((*lead, *t.shape), t.dtype) for t in types]
-    return found
+        if family.form is not DirectionForm.STANDARD:
+            lead = (family.number,) if family.form is DirectionForm.GIVEN else ()
+            wanted += [array_type((*lead, *t.shape), t.dtype) for t in types]
+    return wanted
 
 
-class Start(NamedTuple):
+class FirstMotion(NamedTuple):
     """How the arguments move.
 
     sets: the sets of directions. forms: theirs. moving: for each argument, its directions by the
@@ -109,7 +110,7 @@ class Start(NamedTuple):
     """
 
     sets: list[DirectionSet]
-    forms: list[Form]
+    forms: list[DirectionForm]
     moving: list[dict[int, Directions]]
 
 
@@ -118,14 +119,14 @@ def start(
     families: Sequence[Family],
     types: Sequence[ArrayType],
     arrays: Sequence[Atom],
-) -> Start:
+) -> FirstMotion:
     """How arguments of these types move in the directions of a frame, with its arrays."""
     sets: list[DirectionSet] = []
-    forms: list[Form] = []
+    forms: list[DirectionForm] = []
     moving: list[dict[int, Directions]] = [{} for _ in types]
     rest = iter(arrays)
     for family in families:
-        if family.form is Form.GIVEN:
+        if family.form is DirectionForm.GIVEN:
             for own in moving:
                 rows = hard(Expression(builder, next(rest)))
                 own[len(sets)] = Directions(rows, (None,))
@@ -134,10 +135,10 @@ def start(
             continue
         for own, type_ in zip(moving, types, strict=True):
             moved = standard_directions(builder, type_.shape, tangent_type(type_).dtype)
-            if family.form is Form.SCALED:
+            if family.form is DirectionForm.SCALED:
                 rows = hard(Expression(builder, next(rest)))
                 moved = Directions(reshape(rows, (1, *type_.shape)), moved.runs)
             own[len(sets)] = moved
             sets.append(DirectionSet(type_.shape, family.sign))
             forms.append(family.form)
-    return Start(sets, forms, moving)
+    return FirstMotion(sets, forms, moving)

@@ -17,7 +17,7 @@ from adjoint.calculus.arguments import (
     refuse_gradient,
 )
 from adjoint.calculus.jit.replay import replay, replays, way_of
-from adjoint.calculus.operators.frames import Frame, frame_of
+from adjoint.calculus.operators.frames import DirectionFrame, frame_of
 from adjoint.calculus.operators.programs import OperatorKind, operator_program
 from adjoint.calculus.second_order.products import check_flat
 from adjoint.capture import Captured, with_cells
@@ -59,7 +59,7 @@ def applied(
     function: Any,
     chosen: Chosen,
     captured: Captured,
-    frame: Frame,
+    frame: DirectionFrame,
     kind: OperatorKind,
     drift: Sequence[Any] = (),
 ) -> Sequence[Any]:
@@ -68,7 +68,7 @@ def applied(
     return run(compiled, [*chosen.leaves, *captured.constants, *frame.arrays, *drift])
 
 
-def in_space(chosen: Chosen, space: Space | None) -> Frame:
+def in_space(chosen: Chosen, space: Space | None) -> DirectionFrame:
     """An orthonormal basis of the space of the arguments, which must be in it."""
     if space is not None:
         space.check(chosen.point, "the argument")

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.missing_rules import possible
-from adjoint.calculus.operators.frames import Family, Form, Start, array_types, start
+from adjoint.calculus.operators.frames import DirectionForm, Family, FirstMotion, array_types, start
 from adjoint.calculus.second_order.composition import Composition, Twice, with_unit_weight
 from adjoint.optimise import simplify
 from adjoint.primitives.expression import Expression
@@ -100,7 +100,7 @@ def _collapsed(program: Program, kind: OperatorKind) -> Program:
 
 
 def _gradient(
-    builder: Builder, moved: Moving, begun: Start, types: Sequence[ArrayType]
+    builder: Builder, moved: Moving, begun: FirstMotion, types: Sequence[ArrayType]
 ) -> list[Atom]:
     """The gradient of a number: sum_r ∂f[u_r] u_r over an orthonormal basis."""
     gradient = []
@@ -110,9 +110,9 @@ def _gradient(
             if number not in moved.sets:
                 continue
             slopes = count_all(moved.sets[number], begun.sets[number].lengths).rows
-            if begun.forms[number] is Form.GIVEN:
+            if begun.forms[number] is DirectionForm.GIVEN:
                 total = _combined(slopes, first.rows)
-            elif begun.forms[number] is Form.SCALED:
+            elif begun.forms[number] is DirectionForm.SCALED:
                 total = reshape(slopes, type_.shape) * reshape(first.rows, type_.shape)
             else:
                 total = reshape(slopes, type_.shape)
@@ -166,7 +166,7 @@ def _by_hessian(program: Program, kind: OperatorKind) -> Program:
 
 
 def _all_rows(
-    builder: Builder, begun: Start, number: int, types: Sequence[ArrayType]
+    builder: Builder, begun: FirstMotion, number: int, types: Sequence[ArrayType]
 ) -> list[Expression]:
     """The directions of one set, written out for all arguments."""
     lengths = begun.sets[number].lengths

@@ -15,7 +15,7 @@ from adjoint.base.errors import ArgumentError, DTypeError, ShapeError
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.operators.frames import Family, Form, Frame
+from adjoint.calculus.operators.frames import DirectionForm, DirectionFrame, Family
 from adjoint.calculus.operators.laplacian import (
     applied,
     check_inexact,
@@ -138,10 +138,10 @@ def _itself(program: Any, kind: Any) -> Any:
 # --- directions of which the second derivatives add up --------------------------------------------
 
 
-def _frame(chosen: Chosen, matrix: Any, root: Any) -> Frame:
+def _frame(chosen: Chosen, matrix: Any, root: Any) -> DirectionFrame:
     """The directions of coefficients, or of a factor of theirs."""
     if matrix is None and root is None:
-        return Frame((), [])
+        return DirectionFrame((), [])
     shapes = [type_.shape for type_ in chosen.types]
     size = sum(map(prod, shapes))
     if matrix is None:
@@ -150,7 +150,7 @@ def _frame(chosen: Chosen, matrix: Any, root: Any) -> Frame:
         if shape[:-1] != (size,) and (len(shapes) != 1 or shape[:-1] != shapes[0]):
             _refuse("factor", shape, f"({size}, m)", shapes, "m")
         rows = np.transpose(np.reshape(columns, (size, shape[-1])))
-        return Frame((Family(Form.GIVEN, shape[-1]),), _split(rows, chosen))
+        return DirectionFrame((Family(DirectionForm.GIVEN, shape[-1]),), _split(rows, chosen))
     matrix = _checked(matrix, "coefficients")
     traced = type(matrix) is Traced
     if len(shapes) == 1 and matrix.shape == shapes[0]:
@@ -201,7 +201,7 @@ def _split(rows: Any, chosen: Chosen) -> list[Any]:
     return arrays
 
 
-def _of_matrix(chosen: Chosen, square: Any, size: int) -> Frame:
+def _of_matrix(chosen: Chosen, square: Any, size: int) -> DirectionFrame:
     """A known matrix, by its eigenvectors: as many directions as its rank."""
     values, vectors = np.linalg.eigh(square)
     rounding = size * np.finfo(values.dtype).eps * np.max(np.abs(values), initial=0)
@@ -211,12 +211,12 @@ def _of_matrix(chosen: Chosen, square: Any, size: int) -> Frame:
         kept = sign * values > rounding
         if np.any(kept):
             rows = (vectors[:, kept] * np.sqrt(sign * values[kept])).T
-            families.append(Family(Form.GIVEN, len(rows), sign))
+            families.append(Family(DirectionForm.GIVEN, len(rows), sign))
             arrays += _split(rows, chosen)
-    return Frame(tuple(families), arrays)
+    return DirectionFrame(tuple(families), arrays)
 
 
-def _of_unknown(chosen: Chosen, square: Any, size: int) -> Frame:
+def _of_unknown(chosen: Chosen, square: Any, size: int) -> DirectionFrame:
     """A matrix that is differentiated, or not known yet: eigenvectors may not have derivatives.
 
     Σ aᵢⱼ ∂ᵢ∂ⱼ f = Σᵢ ∂²f[eᵢ, A eᵢ], and 4 ∂²f[u, v] = ∂²f[u + v, u + v] - ∂²f[u - v, u - v], where
@@ -224,14 +224,14 @@ def _of_unknown(chosen: Chosen, square: Any, size: int) -> Frame:
     """
     scale = _about(square)
     unit = np.eye(size) * scale
-    families = (Family(Form.GIVEN, size, 1), Family(Form.GIVEN, size, -1))
+    families = (Family(DirectionForm.GIVEN, size, 1), Family(DirectionForm.GIVEN, size, -1))
     arrays = [
         array for sign in (1, -1) for array in _split((unit + sign * square / scale) / 2, chosen)
     ]
-    return Frame(families, arrays)
+    return DirectionFrame(families, arrays)
 
 
-def _of_numbers(chosen: Chosen, diagonal: Any, traced: bool) -> Frame:
+def _of_numbers(chosen: Chosen, diagonal: Any, traced: bool) -> DirectionFrame:
     """A diagonal, of which no other entry is multiplied."""
     dtype = chosen.types[0].dtype
     if traced:
@@ -242,8 +242,8 @@ def _of_numbers(chosen: Chosen, diagonal: Any, traced: bool) -> Frame:
     signed = [
         (part, sign) for part, sign in zip(parts, (1, -1), strict=True) if traced or np.any(part)
     ]
-    families = tuple(Family(Form.SCALED, sign=sign) for _, sign in signed)
-    return Frame(
+    families = tuple(Family(DirectionForm.SCALED, sign=sign) for _, sign in signed)
+    return DirectionFrame(
         families,
         [
             np.asarray(part).astype(dtype) if not traced else part.astype(dtype)

@@ -88,10 +88,10 @@ def collapse(
     values, moving: of its inputs. curved: whether second derivatives are wanted, or slopes alone.
     """
     program = with_norms(recognised(program, push_forward))
-    return _Run(builder, sets, curved).append(program, values, moving)
+    return _CollapsedRun(builder, sets, curved).append(program, values, moving)
 
 
-class _Run:
+class _CollapsedRun:
     def __init__(self, builder: Builder, sets: Sequence[DirectionSet], curved: bool) -> None:
         self.builder = builder
         self.sets = sets
@@ -140,15 +140,17 @@ class _Run:
             return [STILL] * len(results)
         if op.primitive is SAME_AS:
             return [self.cast(state[1], results[0])]
-        step = _Step(self, op, operands, results)
+        moving_operation = _MovingOperation(self, op, operands, results)
         curves = [moving.curve for moving in state]
         totals: list[Any] = [None] * len(results)
         if any(curve is not None for curve in curves):
-            totals = step.push(curves)
+            totals = moving_operation.push(curves)
         sets: list[dict[int, Directions]] = [{} for _ in results]
         for number in sorted({number for moving in state for number in moving.sets}):
             set_ = self.sets[number]
-            slopes, bent = step.along(set_, [moving.sets.get(number) for moving in state])
+            slopes, bent = moving_operation.along(
+                set_, [moving.sets.get(number) for moving in state]
+            )
             for place, (slope, curve) in enumerate(zip(slopes, bent, strict=True)):
                 if slope is not None:
                     sets[place][number] = slope
@@ -195,11 +197,11 @@ class _Run:
         return [Expression(self.builder, atom) for atom in results]
 
 
-class _Step:
+class _MovingOperation:
     """One operation, at its operands."""
 
     def __init__(
-        self, run: _Run, op: Operation, operands: Sequence[Atom], results: Sequence[Atom]
+        self, run: _CollapsedRun, op: Operation, operands: Sequence[Atom], results: Sequence[Atom]
     ) -> None:
         self.run = run
         self.op = op
@@ -265,9 +267,9 @@ class _Step:
         program = rule.first if rule.both is None else rule.both
         batched = [False] * (len(program.inputs) - len(rows)) + [True] * len(rows)
         many = vmap(program, batched, rows[0].shape[0])
-        found = self.run.inline(many, self.point(*rows))
+        pushed = self.run.inline(many, self.point(*rows))
         count = sum(rule.slopes)
-        slopes, curves = iter(found[:count]), iter(found[count:])
+        slopes, curves = iter(pushed[:count]), iter(pushed[count:])
         moved_results = [
             Directions(cast(next(slopes), type_.dtype), runs) if mark else None
             for mark, type_ in zip(rule.slopes, self.types, strict=True)

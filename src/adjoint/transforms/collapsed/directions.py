@@ -31,7 +31,7 @@ from adjoint.primitives.structure.moving import (
 )
 from adjoint.program import Builder
 
-Run = int | None
+AxisRun = int | None
 
 
 class DirectionSet(NamedTuple):
@@ -52,7 +52,7 @@ class Directions(NamedTuple):
     """
 
     rows: Expression
-    runs: tuple[Run, ...]
+    runs: tuple[AxisRun, ...]
 
 
 def standard_directions(builder: Builder, shape: tuple[int, ...], dtype: Any) -> Directions:
@@ -61,7 +61,7 @@ def standard_directions(builder: Builder, shape: tuple[int, ...], dtype: Any) ->
     return Directions(rows, tuple(range(len(shape))))
 
 
-def counted_lengths(lengths: Sequence[int], runs: Sequence[Run]) -> tuple[int, ...]:
+def counted_lengths(lengths: Sequence[int], runs: Sequence[AxisRun]) -> tuple[int, ...]:
     """The lengths of the axes of a set that are counted."""
     return tuple(n for n, run in zip(lengths, runs, strict=True) if run is None)
 
@@ -117,7 +117,7 @@ def take_out(
     split = reshape(rows, (*counted, *shape))
     numbers = iter(range(len(counted)))
     lead: list[int] = []
-    runs: list[Run] = []
+    runs: list[AxisRun] = []
     for place, run in enumerate(moved.runs):
         if run is None:
             lead.append(next(numbers))
