@@ -14,7 +14,7 @@ from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Builder, Program
 from adjoint.transforms import jvp, tangent_type
-from adjoint.transforms.collapsed import Directions, DirectionSet, Moving, collapse
+from adjoint.transforms.collapsed import Directions, DirectionSet, Moving, collapse, joined
 from adjoint.transforms.collapsed.directions import count_all, standard_directions
 from tests.cases import Case, cases, close, run
 from tests.vectors import random_like
@@ -55,10 +55,10 @@ def collapsed(program: Program, marks: Sequence[bool], given: bool) -> Program:
         elif given:
             rows = builder.input(array_type((COUNT, *type_.shape), type_.dtype))
             moved = Directions(Expression(builder, rows), (None,))
-            moving.append(Moving({0: moved}, Expression(builder, builder.input(type_))))
+            moving.append(Moving({0: [moved]}, Expression(builder, builder.input(type_))))
         else:
             moved = standard_directions(builder, type_.shape, type_.dtype)
-            moving.append(Moving({len(sets): moved}))
+            moving.append(Moving({len(sets): [moved]}))
             sets.append(DirectionSet(type_.shape))
     outputs, states = collapse(builder, program, values, moving, sets)
     found = []
@@ -69,7 +69,9 @@ def collapsed(program: Program, marks: Sequence[bool], given: bool) -> Program:
                 moved = state.sets.get(number)
                 wide = array_type((int(np.prod(set_.lengths)), *type_.shape), type_.dtype)
                 rows = (
-                    zeros(builder, wide) if moved is None else count_all(moved, set_.lengths).rows
+                    zeros(builder, wide)
+                    if moved is None
+                    else count_all(joined(moved, set_.lengths), set_.lengths).rows
                 )
                 found.append(rows.atom)
             curve = zeros(builder, type_) if state.curve is None else state.curve

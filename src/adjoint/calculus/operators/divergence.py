@@ -16,7 +16,7 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError, Shape
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.missing_rules import possible
-from adjoint.calculus.operators.frames import STANDARD, start
+from adjoint.calculus.operators.frames import STANDARD, in_parts, start
 from adjoint.calculus.operators.laplacian import real_arguments
 from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
@@ -118,13 +118,13 @@ def _forward(program: Program, count: int) -> Program:
     types = [variable.type for variable in program.inputs[:count]]
     builder.derived = True
     begun = start(builder, STANDARD.families, types, [])
-    moving = [Moving(own) for own in begun.moving] + [Moving({})] * (len(values) - count)
+    moving = [Moving(in_parts(own)) for own in begun.moving] + [Moving({})] * (len(values) - count)
     builder.derived = False
     _, moved = collapse(builder, program, values, moving, begun.sets, curved=False)
     total: Any = None
     for number, (state, type_) in enumerate(zip(moved, types, strict=True)):
-        if number in state.sets:
-            trace: Any = _trace(state.sets[number], type_)
+        for part in state.sets.get(number, []):
+            trace: Any = _trace(part, type_)
             total = trace if total is None else total + trace
     if total is None:
         total = zeros(builder, _number(types))

@@ -142,3 +142,8 @@ def start(
             sets.append(DirectionSet(type_.shape, family.sign))
             forms.append(family.form)
     return FirstMotion(sets, forms, moving)
+
+
+def in_parts(moving: dict[int, Directions]) -> dict[int, list[Directions]]:
+    """The same, each as a sum of one part."""
+    return {number: [moved] for number, moved in moving.items()}

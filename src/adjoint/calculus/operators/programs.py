@@ -9,7 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.missing_rules import possible
-from adjoint.calculus.operators.frames import DirectionForm, Family, FirstMotion, array_types, start
+from adjoint.calculus.operators.frames import (
+    DirectionForm,
+    Family,
+    FirstMotion,
+    array_types,
+    in_parts,
+    start,
+)
 from adjoint.calculus.second_order.composition import Composition, Twice, with_unit_weight
 from adjoint.optimise import simplify
 from adjoint.primitives.expression import Expression
@@ -18,7 +25,7 @@ from adjoint.primitives.structure.moving import reshape, zeros
 from adjoint.program import Atom, Builder, Program
 from adjoint.program import Literal as Constant
 from adjoint.transforms import tangent_type, vjp, vmap
-from adjoint.transforms.collapsed import Moving, collapse, count_all
+from adjoint.transforms.collapsed import Moving, collapse, count_all, joined
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -84,9 +91,9 @@ def _collapsed(program: Program, kind: OperatorKind) -> Program:
         values = inputs.all
     builder.derived = True
     begun = start(builder, kind.families, inputs.types, inputs.arrays)
-    moving = [Moving(own) for own in begun.moving]
+    moving = [Moving(in_parts(own)) for own in begun.moving]
     for place, atom in enumerate(inputs.drift):
-        moving[place] = Moving(begun.moving[place], Expression(builder, atom))
+        moving[place] = Moving(moving[place].sets, Expression(builder, atom))
     moving += [Moving({})] * (len(program.inputs) - kind.leaves)
     builder.derived = False
     outputs, moved = collapse(builder, program, values, moving, begun.sets)
@@ -109,7 +116,8 @@ def _gradient(
         for number, first in own.items():
             if number not in moved.sets:
                 continue
-            slopes = count_all(moved.sets[number], begun.sets[number].lengths).rows
+            lengths = begun.sets[number].lengths
+            slopes = count_all(joined(moved.sets[number], lengths), lengths).rows
             if begun.forms[number] is DirectionForm.GIVEN:
                 total = _combined(slopes, first.rows)
             elif begun.forms[number] is DirectionForm.SCALED:

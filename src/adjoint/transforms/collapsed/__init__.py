@@ -7,6 +7,7 @@ from adjoint.transforms.collapsed.directions import (
     count_all,
     count_axes,
     counted_lengths,
+    joined,
     standard_directions,
 )
 
@@ -18,5 +19,6 @@ __all__ = [
     "count_all",
     "count_axes",
     "counted_lengths",
+    "joined",
     "standard_directions",
 ]

@@ -7,13 +7,16 @@ value, in which case the value moves in direction i at its entries i of that axi
 standard basis itself is an array of ones, whose axes run along those of the input; whatever is
 done entry by entry, or particle by particle, leaves it so, and no zero is ever multiplied. Where
 axes are mixed (a sum, a product of matrices), they are counted from then on.
+
+How a value moves may be a sum of *parts* that run along different axes: the differences x_i - x_j
+of all pairs of particles move with i along their first axis, and with j along their second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,6 +33,8 @@ from adjoint.primitives.structure.moving import (
     sum_axes,
 )
 from adjoint.program import Builder
+
+MOST_PARTS: Final = 4  # each is multiplied with each
 
 AxisRun = int | None
 
@@ -102,15 +107,11 @@ def unit_matrix(builder: Builder, size: int, dtype: np.dtype[Any]) -> Expression
     return cast(np.equal(columns, numbers), real_dtype(dtype))
 
 
-def take_out(
-    moved: Directions, lengths: Sequence[int], released: Sequence[int], summed: Sequence[int]
-) -> Directions:
+def take_out(moved: Directions, lengths: Sequence[int], summed: Sequence[int]) -> Directions:
     """Sum over axes of the value; those of them that axes of the set run along are counted instead.
 
     Of the entries along such an axis each moves in one direction alone, so that a sum over them has
     as many directions. No zero is added.
-
-    released: the places of these axes in the set. summed: the axes of the value.
     """
     rows, shape = moved.rows, moved.rows.shape[1:]
     counted = counted_lengths(lengths, moved.runs)
@@ -118,12 +119,12 @@ def take_out(
     numbers = iter(range(len(counted)))
     lead: list[int] = []
     runs: list[AxisRun] = []
-    for place, run in enumerate(moved.runs):
+    for run in moved.runs:
         if run is None:
             lead.append(next(numbers))
-        elif place in released:
+            runs.append(None)
+        elif run in summed:
             lead.append(len(counted) + run)
-        if run is None or place in released:
             runs.append(None)
         else:
             runs.append(run - sum(axis < run for axis in summed))
@@ -138,7 +139,29 @@ def take_out(
 
 def added(first: Directions, second: Directions, lengths: Sequence[int]) -> Directions:
     """The sum of two, counted where their axes run otherwise."""
-    apart = [n for n, (a, b) in enumerate(zip(*(first.runs, second.runs), strict=True)) if a != b]
+    apart = [n for n, (a, b) in enumerate(zip(first.runs, second.runs, strict=True)) if a != b]
     one, other = count_axes(first, lengths, apart), count_axes(second, lengths, apart)
     total: Any = one.rows + other.rows
     return Directions(total, one.runs)
+
+
+def joined(parts: Sequence[Directions], lengths: Sequence[int]) -> Directions:
+    """All parts as one."""
+    first, *rest = parts
+    for part in rest:
+        first = added(first, part, lengths)
+    return first
+
+
+def merged(parts: Sequence[Directions], lengths: Sequence[int]) -> list[Directions]:
+    """The same sum in as few parts as cost nothing: of one kind, or counted anyway."""
+    for place in range(len(lengths)):
+        runs = {part.runs[place] for part in parts}
+        if None in runs and len(runs) > 1:
+            parts = [count_axis(part, lengths, place) for part in parts]
+    alike: dict[tuple[AxisRun, ...], Directions] = {}
+    for part in parts:
+        had = alike.get(part.runs)
+        alike[part.runs] = part if had is None else added(had, part, lengths)
+    apart = list(alike.values())
+    return apart if len(apart) <= MOST_PARTS else [joined(apart, lengths)]
