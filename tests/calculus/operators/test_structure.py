@@ -63,8 +63,49 @@ def centred(x: Any) -> Any:
     return np.sum(np.where(rest > 0, rest**3, np.sin(rest)) * np.stack([x, rest])[1])
 
 
+def in_steps(x: Any) -> Any:
+    def step(state: Any, time: Any) -> Any:
+        x, v = state
+        v = v - 0.1 * (np.tanh(x @ FIRST) @ FIRST.T + time * x)
+        return (x + 0.1 * v, v), np.sum(x * v, axis=1)
+
+    (x, v), rows = ad.scan(step, (x, np.zeros_like(x)), np.linspace(0, 1, 6))
+    return np.sum(x**2 * v) + np.sum(np.sin(rows))
+
+
+def along_particles(x: Any) -> Any:
+    def step(sums: Any, row: Any) -> Any:
+        return np.sin(sums + row), sums * row**2
+
+    last, rows = ad.scan(step, x[0] * 0.5, np.cos(x) * x)
+    return np.sum(last**3) + np.sum(rows * x)
+
+
+def in_loops_within(x: Any) -> Any:
+    inner = lambda _, y: ad.cond(np.sum(y) > 0, np.sin, lambda y: y**2, y + 0.1)  # noqa: E731
+    outer = lambda k, y: ad.fori_loop(0, 3, inner, y * 1.1) + k * x  # noqa: E731
+    return np.sum(ad.checkpoint(lambda x: np.exp(-(ad.fori_loop(0, 4, outer, x) ** 2)))(x))
+
+
+def until(x: Any) -> Any:
+    def round_(state: Any) -> Any:
+        y, total = state
+        return y * 1.5 + np.sin(x), total + np.sum(y**2) * np.mean(x)
+
+    y, total = ad.while_loop(lambda s: np.sum(s[0] ** 2) < 500, round_, (x, 0.0))
+    return np.sum(np.cos(y)) * total
+
+
+def rolled(x: Any) -> Any:
+    y = x
+    for number in range(30):
+        y = y + 0.1 * np.tanh(y @ FIRST) @ FIRST.T / (1 + number)
+    return np.sum(y**3)
+
+
 FUNCTIONS: list[Callable[[Any], Any]] = [
-    *(one_by_one, with_means, pairs, products_of_pairs, triples, transposed, reshaped, centred)
+    *(one_by_one, with_means, pairs, products_of_pairs, triples, transposed, reshaped, centred),
+    *(in_steps, along_particles, in_loops_within, until, rolled),
 ]
 
 
@@ -104,6 +145,17 @@ def test_pairs_have_the_slopes_of_two_particles() -> None:
         return np.sum(np.tanh(np.tanh(np.sum(gaps**2, -1, keepdims=True) * PAIRED[0]) @ SECOND))
 
     assert max(sizes(energy, x)) == 3 * 30 * 30 * 8
+
+
+def test_loops_keep_particles_apart() -> None:
+    x = RANDOM.normal(size=(40, 3))
+    captured = Chosen(0, (x,), {}).capture(in_steps)
+    kind = OperatorKind("laplacian", 1, STANDARD.families)
+    program = simplify(operator_program(captured.program(), kind)[0])
+    (loop,) = (e for e in program.equations if e.primitive.name == "scan")
+    body = loop.params["body"]
+    arrays = [variable.type.size for equation in body.equations for variable in equation.outputs]
+    assert max(arrays) == 3 * 40 * 8
 
 
 def test_what_is_linear_costs_no_second_derivative() -> None:

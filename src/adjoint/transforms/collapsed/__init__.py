@@ -2,6 +2,7 @@
 
 from adjoint.transforms.collapsed.collapse import Moving, collapse
 from adjoint.transforms.collapsed.directions import (
+    AxisRun,
     Directions,
     DirectionSet,
     count_all,
@@ -12,6 +13,7 @@ from adjoint.transforms.collapsed.directions import (
 )
 
 __all__ = [
+    "AxisRun",
     "DirectionSet",
     "Directions",
     "Moving",

@@ -13,8 +13,8 @@ Laplacian of Li et al., Nature Machine Intelligence 6, 2024; collapsed Taylor mo
 
 D²p is the derivative of the primitive's own derivative rule, and so every primitive has one. What
 is applied entry by entry multiplies its second partial derivatives with one sum of squares; a
-product is summed over the directions within the contraction. Loops and branches carry series along
-each direction, and are added up behind.
+product is summed over the directions within the contraction. Loops and branches carry all that
+through their bodies.
 """
 
 from __future__ import annotations
@@ -86,12 +86,18 @@ class _CollapsedRun:
             builder.origin = number if equation.origin is None else equation.origin
             builder.derived = equation.derived
             operands = [names[x] if isinstance(x, Variable) else x for x in equation.inputs]
+            state = [states[x] if isinstance(x, Variable) else STILL for x in equation.inputs]
+            if equation.primitive.collapsed and not all(moving.still for moving in state):
+                with locating(builder):
+                    results, moved = self.together(equation, operands, state)
+                names.update(zip(equation.outputs, results, strict=True))
+                states.update(zip(equation.outputs, moved, strict=True))
+                continue
             if equation.primitive is SAME_AS:  # it has done its work once derivatives are taken
-                results: Sequence[Atom] = operands[:1]
+                results = operands[:1]
             else:
                 results = builder.emit(equation.operation, operands)
             builder.derived = True
-            state = [states[x] if isinstance(x, Variable) else STILL for x in equation.inputs]
             with locating(builder):
                 moved = self.moved(equation, operands, results, state)
             names.update(zip(equation.outputs, results, strict=True))
@@ -101,6 +107,16 @@ class _CollapsedRun:
             [names[x] if isinstance(x, Variable) else x for x in program.outputs],
             [states[x] if isinstance(x, Variable) else STILL for x in program.outputs],
         )
+
+    def together(
+        self, equation: Equation, operands: Sequence[Atom], state: Sequence[Moving]
+    ) -> tuple[Sequence[Atom], Sequence[Moving]]:
+        """The results of an equation that holds programs, and how they move."""
+        rule, sets = equation.primitive.collapsed, tuple(self.sets)
+        results: tuple[Sequence[Atom], Sequence[Moving]] = rule(
+            self.builder, operands, state, sets, self.rules.curved, **equation.params
+        )
+        return results
 
     # --- one operation ----------------------------------------------------------------------------
 
