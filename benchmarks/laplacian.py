@@ -1,4 +1,4 @@
-"""Laplacians of networks: of 100 numbers, and of 100 particles that go through it one by one."""
+"""Laplacians of networks: of 100 numbers, of 100 particles one by one, and of all pairs of 20."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.measure import Thunk
 from benchmarks.peers import agreeing_medians, installed, jax_modules, jitted_by_jax
 from benchmarks.table import Table, compared
 
-LAYERS, WIDTH, PARTICLES, SIZE = 10, 100, 100, 4
+LAYERS, WIDTH, PARTICLES, SIZE, PAIRED = 10, 100, 100, 4, 20
 BY_HAND = "NumPy by hand"
 FORWARD_ON_REVERSE = "JAX with jit, forward on reverse"
 JET = "JAX with jit, jet"
@@ -26,6 +26,11 @@ def network(weights: Any, x: Any, xp: Any = np) -> Any:
     for matrix, shift in weights:
         x = xp.tanh(x @ matrix + shift)
     return xp.sum(x)
+
+
+def of_pairs(weights: Any, x: Any, xp: Any = np) -> Any:
+    """The same of the differences of all pairs of particles."""
+    return network(weights, x[:, None, :] - x[None, :, :], xp)
 
 
 def laplacian_by_hand(weights: Any, x: Any) -> Any:
@@ -44,47 +49,64 @@ def laplacian_by_hand(weights: Any, x: Any) -> Any:
     return np.sum(bent)
 
 
+def of_pairs_by_hand(weights: Any, x: Any) -> Any:
+    """Each difference moves with both particles alike; that of one with itself does not move."""
+    gaps = x[:, None, :] - x[None, :, :]
+    return 2 * laplacian_by_hand(weights, gaps[~np.eye(len(x), dtype=bool)])
+
+
 def run() -> list[Table]:
     random = np.random.default_rng(0)
-    dense = _table(random, random.standard_normal(WIDTH), 9)
-    sparse = _table(random, random.standard_normal((PARTICLES, SIZE)), 3)
-    return [dense, sparse]
+    numbers = random.standard_normal(WIDTH)
+    particles, paired = (
+        random.standard_normal((n, m)) for n, m in ((PARTICLES, SIZE), (PAIRED, 3))
+    )
+    return [
+        _table(random, network, laplacian_by_hand, numbers, "", 1, WIDTH),
+        _table(random, network, laplacian_by_hand, particles, ", one by one", PARTICLES, SIZE),
+        _table(random, of_pairs, of_pairs_by_hand, paired, ", all pairs", PAIRED**2, 3),
+    ]
 
 
-def _table(random: np.random.Generator, x: Any, seconds: float) -> Table:
+def _table(
+    random: np.random.Generator,
+    function: Callable[..., Any],
+    by_hand: Callable[..., Any],
+    x: Any,
+    words: str,
+    count: int,
+    directions: int,
+) -> Table:
+    """One function. count: how often the network is applied; directions: in each."""
     sizes = [x.shape[-1], *[WIDTH] * LAYERS]
     weights = [
         (random.standard_normal((n, m)) / np.sqrt(n), 0.1 * random.standard_normal(m))
         for n, m in pairwise(sizes)
     ]
 
-    def function(x: Any) -> Any:
-        return network(weights, x)
-
-    laplacian = ad.laplacian(function)
+    laplacian = ad.laplacian(lambda x: function(weights, x))
     jitted = ad.jit(laplacian)
     candidates: dict[str, Thunk] = {
-        BY_HAND: lambda: laplacian_by_hand(weights, x),
+        BY_HAND: lambda: by_hand(weights, x),
         "adjoint, ad.laplacian(f)(x)": lambda: laplacian(x),
         "adjoint with ad.jit": lambda: jitted(x),
-        **_jax(weights, x),
+        **_jax(function, weights, x),
     }
-    times = agreeing_medians(candidates, laplacian_by_hand(weights, x), 1e-9, seconds)
-    count, directions = x.size // x.shape[-1], x.shape[-1]
+    times = agreeing_medians(candidates, by_hand(weights, x), 1e-9, seconds=8.0)
     flops = 2 * count * (LAYERS - 1) * WIDTH**2 * (directions + 2)
-    title = f"x of shape {x.shape}, {LAYERS} layers of {WIDTH}"
+    title = f"x of shape {x.shape}{words}"
     bound = limit(flops=flops, tangents=count * LAYERS * WIDTH)
     return compared(times, BY_HAND, bound, [FORWARD_ON_REVERSE, JET], title)
 
 
-def _jax(weights: Any, x: Any) -> dict[str, Thunk]:
+def _jax(function: Callable[..., Any], weights: Any, x: Any) -> dict[str, Thunk]:
     if not installed("jax"):
         return {}
     jax, xp = jax_modules()
     jet = import_module("jax.experimental.jet").jet
 
     def forward_on_reverse(weights: Any, x: Any) -> Any:
-        gradient = jax.grad(lambda x: network(weights, x, xp))
+        gradient = jax.grad(lambda x: function(weights, x, xp))
 
         def curvature(unit: Any) -> Any:
             return xp.sum(unit * jax.jvp(gradient, (x,), (unit,))[1])
@@ -94,7 +116,7 @@ def _jax(weights: Any, x: Any) -> dict[str, Thunk]:
     def by_jet(weights: Any, x: Any) -> Any:
         def curvature(unit: Any) -> Any:
             series = ((unit, xp.zeros_like(x)),)
-            return jet(lambda x: network(weights, x, xp), (x,), series)[1][1]
+            return jet(lambda x: function(weights, x, xp), (x,), series)[1][1]
 
         return xp.sum(jax.vmap(curvature)(_basis(xp, x)))
 
