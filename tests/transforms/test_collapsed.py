@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 from adjoint.base.arrays import array_type
 from adjoint.primitives import PRIMITIVES, EmptySlot
@@ -16,8 +19,11 @@ from adjoint.program import Builder, Program
 from adjoint.transforms import jvp, tangent_type
 from adjoint.transforms.collapsed import Directions, DirectionSet, Moving, collapse, joined
 from adjoint.transforms.collapsed.directions import count_all, standard_directions
+from tests.building import f8
 from tests.cases import Case, cases, close, run
-from tests.vectors import random_like
+from tests.transforms.test_random_programs import INDEX, N, programs
+from tests.transforms.test_random_programs import run as run_all
+from tests.vectors import distance, random_like
 
 COUNT = 3
 TOLERANCE = {8: 1e-10, 4: 2e-3}
@@ -127,3 +133,68 @@ def test_every_primitive_along_the_standard_basis(case: Case) -> None:
     found = run(case, "collapsed", collapsed(case.program, case.active, False), case.operands)
     count = len(case.program.outputs)
     close(case, "collapsed", found[count:], expected(case, sets, []), TOLERANCE[case.bytes])
+
+
+# --- random programs ------------------------------------------------------------------------------
+
+
+def unit_matrices(turned: bool) -> list[Any]:
+    """The standard basis of matrices, or of their transposes."""
+    units = np.eye(N * N).reshape(N, N, N, N)
+    return list(np.swapaxes(units, 2, 3).reshape(-1, N, N) if turned else units.reshape(-1, N, N))
+
+
+@settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+@drawn(
+    programs(),
+    st.lists(st.sampled_from([None, False, True]), min_size=2, max_size=2),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_random_programs(
+    program: Program, turned: list[bool | None], alone: bool, seed: int
+) -> None:
+    """Matrices that move with their own entries, or with those of their transposes, or not at all.
+
+    All axes are as long, so that one in the place of another goes unnoticed by shapes. alone:
+    whether each matrix has a set of its own.
+    """
+    builder = Builder()
+    values = [builder.input(variable.type) for variable in program.inputs]
+    moving = []
+    for place, turn in enumerate(turned):
+        rows = standard_directions(builder, (N, N), np.dtype(float)).rows
+        moved = Directions(rows, (1, 0) if turn else (0, 1))
+        moving.append(Moving({} if turn is None else {place * alone: [moved]}))
+    sets = [DirectionSet((N, N)), DirectionSet((N, N), -1)]
+    outputs, states = collapse(builder, program, values, [*moving, Moving({})], sets)
+    results: list[Any] = []
+    for state in states:
+        for number in (0, 1):
+            parts = state.sets.get(number)
+            wide = zeros(builder, f8(N * N, N, N))
+            results.append(count_all(joined(parts, (N, N)), (N, N)).rows if parts else wide)
+        results.append(zeros(builder, f8(N, N)) if state.curve is None else state.curve)
+    whole = builder.build([*outputs, *(result.atom for result in results)])
+
+    point = [*np.random.default_rng(seed).uniform(-1, 1, (2, N, N)), INDEX]
+    found = run_all(whole, *point)[len(outputs) :]
+    pushed = jvp(program, (True, True, False))
+    twice = jvp(pushed, (True, True, False, False, False))
+    count = len(outputs)
+    wanted = [[np.zeros((N * N, N, N)), np.zeros((N * N, N, N)), 0.0] for _ in outputs]
+    for number in (0, 1):
+        mine = [turn is not None and place * alone == number for place, turn in enumerate(turned)]
+        bases = [
+            unit_matrices(bool(turn)) if own else [np.zeros((N, N))] * (N * N)
+            for turn, own in zip(turned, mine, strict=True)
+        ]
+        for row, direction in enumerate(zip(*bases, strict=True)):
+            moved_results = run_all(twice, *point, *direction, *direction)[count:]
+            for place in range(count):
+                wanted[place][number][row] = moved_results[place]
+                curve = moved_results[2 * count + place]
+                wanted[place][2] = wanted[place][2] + sets[number].sign * curve
+    assert distance(found, [x for own in wanted for x in own]) <= 1e-12
