@@ -145,7 +145,7 @@ def unit_matrices(turned: bool) -> list[Any]:
 
 
 @settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 @drawn(
     programs(),

@@ -182,9 +182,11 @@ class MovingOperation:
     def _products(self, left: Parts, right: Parts, lengths: Sequence[int]) -> Any:
         """sum_r u_r v_r, entry by entry."""
         total: Any = None
-        for one in left:
-            for other in right:
+        for place, one in enumerate(left):
+            for other in right[place:] if left is right else right:
                 term: Any = self._product(one, other, lengths)
+                if left is right and other is not one:
+                    term = term * 2
                 total = term if total is None else total + term
         return total
 
