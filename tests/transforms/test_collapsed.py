@@ -144,9 +144,7 @@ def unit_matrices(turned: bool) -> list[Any]:
     return list(np.swapaxes(units, 2, 3).reshape(-1, N, N) if turned else units.reshape(-1, N, N))
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @drawn(
     programs(),
     st.lists(st.sampled_from([None, False, True]), min_size=2, max_size=2),
