@@ -21,6 +21,7 @@ CASES = {
     "lstm": "benchmarks.lstm",
     "descents": "benchmarks.descents",
     "minors": "benchmarks.minors",
+    "laplacian": "benchmarks.laplacian",
     "gradbench": "benchmarks.gradbench.figures",
     "elimination": "benchmarks.elimination",
     "checkpoints": "benchmarks.checkpoints",

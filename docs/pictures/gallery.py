@@ -98,6 +98,25 @@ def draw_epidemic(example: Any, left: Any, right: Any) -> None:
         axes.set_xlabel("day")
 
 
+def draw_local_energy(example: Any, left: Any, right: Any) -> None:
+    """The local energies of the first wave function and of the last; the mean on the way."""
+    steps = [energies for _, energies in example.descent()]
+    for energies, colour, label in ((steps[0], FAINT, "start"), (steps[-1], BLUE, "end")):
+        bins = np.linspace(-4.5, -1.5, 61)
+        left.hist(energies, bins, histtype="stepfilled", alpha=0.6, color=colour, label=label)
+    left.set_title("Local energies of 1000 walkers", loc="left")
+    left.set_xlabel("energy in Hartree")
+    left.legend(frameon=False)
+    means = np.array([np.mean(energies) for energies in steps])
+    errors = np.array([np.std(energies) / np.sqrt(len(energies)) for energies in steps])
+    right.fill_between(range(len(steps)), means - errors, means + errors, color=BLUE, alpha=0.25)
+    right.plot(means, color=BLUE, lw=1.2, label="mean, and its error")
+    right.axhline(example.EXACT, color=INK, lw=0.8, label="exact")
+    right.set_title("The energy", loc="left")
+    right.set_xlabel("steps")
+    right.legend(frameon=False)
+
+
 def draw_orbit(example: Any, left: Any, right: Any) -> None:
     """The orbits of Newton's iterates, and by how much each misses the start."""
     speeds, misses = zip(*example.newton(), strict=True)
@@ -241,6 +260,7 @@ DRAWN: dict[str, Callable[[Any, Any, Any], None]] = {
     "constrained": draw_constrained,
     "deep_equilibrium": draw_deep_equilibrium,
     "epidemic": draw_epidemic,
+    "local_energy": draw_local_energy,
     "orbit": draw_orbit,
     "particle": draw_particle,
     "ridge": draw_ridge,

@@ -43,6 +43,25 @@ def test_a_particle_in_all_four_modes() -> None:
     assert np.ptp(found) < 1e-12 * abs(found[0])
 
 
+def test_the_local_energy_of_helium() -> None:
+    names = example("local_energy")
+    (r,) = names["inputs"]
+    # By differences of log ψ, in all six coordinates.
+    step, psi = 1e-4, lambda r: names["log_psi"](r, names["START"])
+    units = step * np.eye(6).reshape(6, 2, 3)
+    slopes = np.array([(psi(r + u) - psi(r - u)) / (2 * step) for u in units])
+    laplacian = sum((psi(r + u) - 2 * psi(r) + psi(r - u)) / step**2 for u in units)
+    expected = -(laplacian + slopes @ slopes) / 2 + names["potential"](r)
+    assert names["local_energy"](r) == pytest.approx(expected, rel=1e-5)
+    # Without a Jastrow factor and without repulsion, two hydrogen-like electrons have -4 each.
+    single = names["log_psi"](r, np.array([2.0, 50.0, 0.0]))
+    assert single == pytest.approx(-2 * np.sum(np.linalg.norm(r, axis=1)))
+    (first, start), *_, (last, end) = names["descent"](steps=12, walkers=200)
+    assert np.std(end) < np.std(start)
+    assert np.mean(end) == pytest.approx(names["EXACT"], abs=0.12)
+    assert not np.allclose(first, last)
+
+
 def test_the_gradient_of_an_alignment_is_a_flow_from_corner_to_corner() -> None:
     names = example("alignment")
     distances = np.subtract.outer(names["SHORT"][::4], names["LONG"][::4]) ** 2

@@ -27,6 +27,8 @@ EQUIVALENTS: Final[dict[str, dict[str, str]]] = {
     "JAX": {
         "jacfwd": '`ad.jacobian(f, mode="forward")`',
         "jacrev": '`ad.jacobian(f, mode="reverse")`',
+        "jet": "`ad.taylor(f, x, u, order)`",
+        "forward_laplacian": "`ad.value_grad_laplacian(f)`",
         "nn": _NUMPY,
         "lax": _LOOPS,
         "random": _RANDOM,

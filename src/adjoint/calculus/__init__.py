@@ -24,6 +24,18 @@ from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import explain, jit
 from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.calculus.metrics import pullback_metric
+from adjoint.calculus.operators import (
+    Estimate,
+    ProbeKind,
+    biharmonic,
+    divergence,
+    estimate_divergence,
+    estimate_laplacian,
+    laplacian,
+    probes,
+    second_order_operator,
+    value_grad_laplacian,
+)
 from adjoint.calculus.planning import Mode
 from adjoint.calculus.planning.plan import JacobianPlan, plan
 from adjoint.calculus.second_order import (
@@ -41,6 +53,7 @@ from adjoint.primitives.elementwise.kink_table import KinkKind
 __all__ = [
     "Composition",
     "Coordinates",
+    "Estimate",
     "JacobianPlan",
     "Kink",
     "KinkKind",
@@ -50,12 +63,17 @@ __all__ = [
     "NaNStep",
     "Node",
     "Nodes",
+    "ProbeKind",
     "ProgramView",
+    "biharmonic",
     "checkpoint",
     "cond",
     "derivative",
     "derivative_tensor",
     "differential",
+    "divergence",
+    "estimate_divergence",
+    "estimate_laplacian",
     "explain",
     "explain_nan",
     "fori_loop",
@@ -68,6 +86,7 @@ __all__ = [
     "jvp",
     "kinks",
     "lagrangian_hessian",
+    "laplacian",
     "linear",
     "linear_transpose",
     "linearize",
@@ -75,15 +94,18 @@ __all__ = [
     "optimize",
     "plan",
     "primitive",
+    "probes",
     "program",
     "pullback_metric",
     "scan",
     "second_derivative",
+    "second_order_operator",
     "sparsity",
     "stop_gradient",
     "switch",
     "taylor",
     "value_and_grad",
+    "value_grad_laplacian",
     "vjp",
     "vmap",
     "while_loop",

@@ -69,7 +69,7 @@ def forget_bodies() -> None:
         forget()
 
 
-def _remembered(function: F) -> F:
+def remembered(function: F) -> F:
     """A function that remembers, apart for each way of treating kinks."""
 
     @lru_cache(_REMEMBERED)
@@ -97,7 +97,7 @@ def _tangent(builder: Builder, slope: Atom | None, atom: Atom) -> Atom:
     return broadcast_to(cast(Expression(builder, slope), type_.dtype), type_.shape).atom
 
 
-@_remembered
+@remembered
 def push(program: Program, active: Marks, filled: Marks) -> Marked:
     """(inputs, tangents of the active ones) -> (outputs, tangents of those that vary)."""
     builder = Builder()
@@ -116,13 +116,13 @@ def push(program: Program, active: Marks, filled: Marks) -> Marked:
     return Marked(builder.build([*outputs, *(_tangent(builder, *pair) for pair in wanted)]), marks)
 
 
-@_remembered
+@remembered
 def cut_body(program: Program, late: Marks, forced: Marks) -> Halves:
     """The program cut in two by which inputs are late."""
     return cut(program, late, forced)
 
 
-@_remembered
+@remembered
 def pull(program: Program, linear: Marks, seeded: Marks, gathering: Marks, filled: Marks) -> Marked:
     """(other inputs, gathered so far, cotangents of seeded outputs) -> cotangents of inputs."""
     builder = Builder()
@@ -150,13 +150,13 @@ def pull(program: Program, linear: Marks, seeded: Marks, gathering: Marks, fille
     return Marked(builder.build([_tangent(builder, *pair) for pair in wanted]), marks)
 
 
-@_remembered
+@remembered
 def batch(program: Program, batched: Marks, size: int, filled: Marks) -> Marked:
     """The program over a batch; outputs that are the same for all examples have no axis of them."""
     return Marked(*over_batch(program, batched, size, filled))
 
 
-@_remembered
+@remembered
 def expand_body(
     program: Program, order: int, given: tuple[Marks, ...], filled: tuple[Marks, ...]
 ) -> tuple[Program, tuple[Marks, ...]]:

@@ -33,6 +33,12 @@ from adjoint.loops.branches import (
     switch_split,
     switch_transpose,
 )
+from adjoint.loops.collapsed import (
+    checkpoint_collapsed,
+    scan_collapsed,
+    switch_collapsed,
+    while_collapsed,
+)
 from adjoint.loops.cuts import scan_split, while_split
 from adjoint.loops.rules import (
     INDEX,
@@ -239,6 +245,7 @@ SCAN = Primitive(
     transpose=scan_transpose,
     batch=scan_batch,
     taylor=Whole(scan_taylor),
+    collapsed=scan_collapsed,
     samples=SCANS,
     multiple=True,
     split=scan_split,
@@ -256,6 +263,7 @@ WHILE = Primitive(
     transpose=while_transpose,
     batch=while_batch,
     taylor=Whole(while_taylor),
+    collapsed=while_collapsed,
     samples=WHILES,
     multiple=True,
     split=while_split,
@@ -271,6 +279,7 @@ SWITCH = Primitive(
     transpose=switch_transpose,
     batch=switch_batch,
     taylor=Whole(switch_taylor),
+    collapsed=switch_collapsed,
     samples=SWITCHES,
     multiple=True,
     split=switch_split,
@@ -287,6 +296,7 @@ CHECKPOINT = Primitive(
     transpose=checkpoint_transpose,
     batch=checkpoint_batch,
     taylor=Whole(checkpoint_taylor),
+    collapsed=checkpoint_collapsed,
     samples=CHECKPOINTS,
     multiple=True,
     split=checkpoint_split,

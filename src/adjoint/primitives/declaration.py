@@ -31,6 +31,11 @@ divide by). The slot `taylor` holds one of
         with hard zeros kept by products with `scale` (or `weigh`), as in derivatives.
     `Whole`: a rule that gives all coefficients at once.
 
+In collapsed Taylor mode (`transforms/collapsed`) all follows from the derivative, too. What holds
+programs says in the slot `collapsed` how it carries motions:
+
+    collapsed(builder, operands, moving, sets, curved, **params) -> results, and how these move
+
 What holds programs (a loop, a branch) has derivatives that are of its kind too. Its derivative is
 `Together`: results and tangents come out of one equation, that stands in for the first. Its slot
 `split` says how the equation is cut by what is known when:
@@ -176,6 +181,7 @@ class Primitive:
     view: whether its result may share memory with its first operand.
     opaque: whether it calls code that is not ours, which may keep the arrays that it is given.
     split: how an equation is cut in two, for what holds programs.
+    collapsed: how it carries many directions and one sum of curvatures, for what holds programs.
     companion: the name of another function of the same operand, as a rule its slope up to a sign,
         which comes of the same evaluation: an executor may compute the two at once.
     """
@@ -183,6 +189,7 @@ class Primitive:
     __slots__ = (
         "bare",
         "batch",
+        "collapsed",
         "companion",
         "derivative",
         "evaluate",
@@ -216,6 +223,7 @@ class Primitive:
         multiple: bool = False,
         opaque: bool = False,
         split: Rule | None = None,
+        collapsed: Rule | None = None,
         companion: str | None = None,
     ) -> None:
         if name in PRIMITIVES:
@@ -240,6 +248,7 @@ class Primitive:
         self.multiple = multiple
         self.opaque = opaque
         self.split = split
+        self.collapsed = collapsed
         self.companion = companion
         self.bare = operation(self)
         PRIMITIVES[name] = self

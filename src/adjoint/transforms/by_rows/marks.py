@@ -26,7 +26,7 @@ from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.primitives.structure.moving import FILL
-from adjoint.program import Atom, Equation, Literal, Program, Variable
+from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable
 
 _ELEMENTWISE: Final = frozenset(
     [
@@ -154,9 +154,9 @@ def _of_rows(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> Ro
     raise refused(equation, "it is not known to keep rows apart")
 
 
-def is_elementwise(equation: Equation) -> bool:
+def is_elementwise(applied: Equation | Operation) -> bool:
     """Whether each entry of the result follows from the same entries of the operands."""
-    primitive = equation.primitive
+    primitive = applied.primitive
     known = primitive in _ELEMENTWISE or primitive.name in _NAMED
     return known or (primitive.ufunc is not None and not primitive.multiple)
 
