@@ -40,6 +40,19 @@ def draw_alignment(example: Any, left: Any, right: Any) -> None:
     right.legend(frameon=False)
 
 
+def draw_conductivity(example: Any, left: Any, right: Any) -> None:
+    """A cut through the block: the conductivities that were, and those that were found."""
+    truth, found, _ = example.reconstruction(12)
+    size = round(len(truth) ** (1 / 3))
+    for panel, values, title in ((left, truth, "that was"), (right, found, "that was found")):
+        cut = values.reshape((size,) * 3)[:, size // 2, :]
+        image = panel.imshow(cut.T, origin="lower", extent=(0, 1, 0, 1), cmap="cividis")
+        image.set_clim(truth.min(), truth.max())
+        panel.set_title(f"Log conductivity {title}", loc="left")
+        panel.set_xlabel("$x$")
+        panel.set_ylabel("$z$")
+
+
 def draw_constrained(example: Any, left: Any, right: Any) -> None:
     """The chain before and after, and how fast the slope falls with each kind of Hessian."""
     left.plot(*example.nodes(example.start()).T, "o-", ms=3, color=FAINT, label="start")
@@ -115,6 +128,27 @@ def draw_local_energy(example: Any, left: Any, right: Any) -> None:
     right.set_title("The energy", loc="left")
     right.set_xlabel("steps")
     right.legend(frameon=False)
+
+
+def draw_gaussian_process(example: Any, left: Any, right: Any) -> None:
+    """The points with the smoothed curve, and the evidence with its largest place."""
+    times, truth, values = example.data()
+    result = example.fitted(times, values)
+    states, _ = example.smoothed(*result.x, times, values)
+    left.plot(times, values, ".", ms=3, color=FAINT, label="measured")
+    left.plot(times, truth, color=INK, lw=1, label="true")
+    left.plot(times, states[::2], color=RED, lw=1.8, label="smoothed")
+    left.set_title("A curve with noise", loc="left")
+    left.set_xlabel("time")
+    left.legend(frameon=False)
+    motions, noises = np.linspace(-2.5, 1.5, 25), np.linspace(-3.2, -1.6, 25)
+    heights = [[example.evidence((m, n), times, values) for m in motions] for n in noises]
+    levels = -result.fun - np.array([40, 20, 10, 5, 2, 0.5])
+    right.contour(motions, noises, heights, levels=levels, cmap="Blues")
+    right.plot(*result.x, "o", color=RED)
+    right.set_title("Evidence of the parameters", loc="left")
+    right.set_xlabel("log motion")
+    right.set_ylabel("log noise")
 
 
 def draw_orbit(example: Any, left: Any, right: Any) -> None:
@@ -257,10 +291,12 @@ def draw_string_energy(example: Any, left: Any, right: Any) -> None:
 
 DRAWN: dict[str, Callable[[Any, Any, Any], None]] = {
     "alignment": draw_alignment,
+    "conductivity": draw_conductivity,
     "constrained": draw_constrained,
     "deep_equilibrium": draw_deep_equilibrium,
     "epidemic": draw_epidemic,
     "local_energy": draw_local_energy,
+    "gaussian_process": draw_gaussian_process,
     "orbit": draw_orbit,
     "particle": draw_particle,
     "ridge": draw_ridge,

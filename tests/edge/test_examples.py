@@ -86,3 +86,40 @@ def test_a_reaction_whose_jacobian_is_sparse() -> None:
     solution = names["solved"](side, [names["END"]])
     assert solution.success
     assert solution.njev < 30
+
+
+def test_the_conductivity_of_a_block_by_two_solves() -> None:
+    names = example("conductivity")
+    truth, data = names["problem"](6)
+    point = 0.1 * np.cos(np.arange(truth.size))
+    direction = np.sin(np.arange(truth.size))
+    value, gradient = ad.value_and_grad(names["misfit"])(point, *data)
+    assert value == pytest.approx(names["misfit"](point, *data))
+    difference = slope(lambda m: names["misfit"](m, *data), point, direction, 1e-4)
+    assert gradient @ direction == pytest.approx(difference, rel=1e-5)
+    truth, found, history = names["reconstruction"](6, 40)
+    assert history[-1] < 0.01 * history[0]
+    assert np.linalg.norm(found - truth) < 0.7 * np.linalg.norm(truth - truth.mean())
+
+
+def test_the_evidence_of_a_gaussian_process() -> None:
+    names = example("gaussian_process")
+    times, _, values = names["data"](40)
+    point = np.array([0.3, -1.5])
+
+    def dense(parameters: Any) -> Any:
+        """The values themselves are Gaussian: their covariance, written out."""
+        log_motion, log_noise = parameters
+        prior = np.linalg.inv(names["precision"](log_motion, times).toarray())
+        covariance = prior[::2, ::2] + np.exp(log_noise) * np.eye(len(times))
+        _, logarithm = np.linalg.slogdet(covariance)
+        return -(values @ np.linalg.solve(covariance, values) + logarithm) / 2
+
+    evidence = names["evidence"]
+    assert evidence(point, times, values) == pytest.approx(dense(point), rel=1e-7)
+    gradient = ad.grad(evidence)(point, times, values)
+    np.testing.assert_allclose(gradient, ad.grad(dense)(point), rtol=1e-5)
+    hessian = ad.hessian(evidence)(point, times, values)
+    np.testing.assert_allclose(hessian, ad.hessian(dense)(point), rtol=1e-4)
+    result = names["fitted"](times, values)
+    assert np.linalg.norm(result.jac) < 1e-3

@@ -66,6 +66,30 @@ def test_the_selected_inverse(seed: int) -> None:
     np.testing.assert_allclose(by_solving, inverse[rows, columns], atol=1e-13)
 
 
+def test_entries_that_happen_to_be_zero() -> None:
+    """SuperLU leaves them away, and elimination has filled them in."""
+    generator = np.random.default_rng(1)
+    size = 30
+    half = sp.random_array((size, size), density=0.1, rng=generator).tocoo()
+    half.data[::2] = 0.0
+    pattern = sp.coo_array((half.data, half.coords), shape=(size, size))
+    whole = pattern + pattern.T + 4 * sp.eye_array(size)
+    entries = np.concatenate([half.data, half.data, np.full(size, 4.0)])
+    rows = np.concatenate([half.coords[0], half.coords[1], np.arange(size)])
+    columns = np.concatenate([half.coords[1], half.coords[0], np.arange(size)])
+    made = factors._factorise(entries, rows, columns, size, factors.SYMMETRIC_ORDER)
+    calls: list[Any] = []
+    kept = selected.inverse_at
+    try:
+        selected.inverse_at = lambda *given: calls.append(given)
+        found = selected.selected_inverse(made, rows, columns)
+    finally:
+        selected.inverse_at = kept
+    assert calls == []
+    inverse = np.linalg.inv(whole.toarray())
+    np.testing.assert_allclose(found, inverse[rows, columns], atol=1e-13)
+
+
 def test_places_off_the_pattern_are_solved_for() -> None:
     matrix = sp.coo_array(precision(K))
     size = matrix.shape[0]

@@ -18,7 +18,4 @@ from adjoint.scipy.sparse import (  # noqa: F401  # their rules
 from adjoint.scipy.sparse.determinants import log_determinant as log_determinant
 
 __getattr__: Callable[[str], Any] = partial(member, "sparse")
-
-
-def __dir__() -> list[str]:
-    return sorted([*members("sparse"), "log_determinant"])
+__dir__: Callable[[], list[str]] = partial(members, "sparse")

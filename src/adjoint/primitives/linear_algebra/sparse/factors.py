@@ -33,6 +33,8 @@ _SYMMETRIC: Final = {
     "options": {"SymmetricMode": True},
 }
 _ROUNDING: Final = 1e-12  # by which entries that should be equal may differ
+_DOUBT: Final = 1e-3
+_DIGIT: Final = 0.1
 _RESIDUAL: Final = 1e-11  # of |A| |x| + |b|, that elimination along the diagonal may leave
 
 
@@ -83,31 +85,42 @@ class Factors:
 
         SingularError where rounding is all there is to them.
         """
+        solution = self._substituted(right, adjoint)
+        self._refuse_rounding(right, solution, adjoint)
+        return solution
+
+    def _substituted(self, right: Any, adjoint: bool) -> Any:
         trans = "H" if adjoint else "N"
         if right.dtype.kind == "c" and self.entries.dtype.kind != "c":
             parts = self.lu.solve(np.hstack([right.real, right.imag]), trans)
             real, imaginary = np.split(parts, 2, axis=1)
-            solution = real + 1j * imaginary
-        else:
-            solution = self.lu.solve(np.asarray(right, self.entries.dtype), trans)
-        self._refuse_growth(np.abs(right), np.abs(solution), adjoint)
-        return solution
+            return real + 1j * imaginary
+        return self.lu.solve(np.asarray(right, self.entries.dtype), trans)
 
-    def _refuse_growth(self, right: Any, solution: Any, adjoint: bool) -> None:
-        """SingularError where b is but the rounding of A x, as |A| |x| eps is as large as b.
+    def _refuse_rounding(self, right: Any, solution: Any, adjoint: bool) -> None:
+        """SingularError where a solution has no digit that is not rounding.
 
-        The equations are brought to one scale first; that of the unknowns does not matter.
+        It may be so where |A| |x| is as large as b / eps, equations being brought to one scale.
+        There what is left is solved for once more: the correction says how much was right.
         """
-        scale = self.scales[1 if adjoint else 0][:, None]
-        sums = np.max(self._sizes(adjoint) @ solution / scale, axis=0, initial=0.0)
-        given = np.max(right / scale, axis=0, initial=0.0)
-        limit = 1 / np.finfo(float).eps
-        lost = np.flatnonzero(sums > limit * given)
+        scale, other = self.scales[::-1] if adjoint else self.scales
+        sums = np.max(self._sizes(adjoint) @ np.abs(solution) / scale[:, None], axis=0, initial=0.0)
+        given = np.max(np.abs(right) / scale[:, None], axis=0, initial=0.0)
+        doubtful = np.flatnonzero(sums > _DOUBT / np.finfo(float).eps * given)
+        if not len(doubtful):
+            return
+        chosen = solution[:, doubtful]
+        rest = right[:, doubtful] - (self.matrix.conj().T if adjoint else self.matrix) @ chosen
+        correction = self._substituted(rest, adjoint)
+        errors, lengths = (np.max(np.abs(x) * other[:, None], axis=0) for x in (correction, chosen))
+        lost = np.flatnonzero(errors > _DIGIT * lengths)
         if len(lost):
+            number = doubtful[lost[0]]
             raise SingularError(
                 f"A sparse linear system of {len(scale)} unknowns is singular to working precision:"
-                f" |A| |x| is {sums[lost[0]]:.1e} where b is {given[lost[0]]:.1e}, so that b is "
-                "nothing but rounding of A x. There a solution has no derivative."
+                f" |A| |x| is {sums[number]:.1e} where b is {given[number]:.1e}, and one step of "
+                f"refinement changes x by {errors[lost[0]] / lengths[lost[0]]:.1e} of it. There a "
+                "solution has no derivative."
             )
 
     def _sizes(self, adjoint: bool) -> Any:

@@ -13,7 +13,7 @@ a sparse matrix" (1975).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,17 +27,56 @@ _BLOCK = 64  # right-hand sides that are solved for at once
 def _same_rows(lower: Any) -> Any:
     """The first columns of groups that have the same rows below them, and where the last one ends.
 
-    A column belongs to the group of the next one if its first row is that one, and if it has one
-    row more: elimination has made the others those of the next column.
+    A column belongs to the group of the next one if that has its rows, but for the first.
     """
     lengths = np.diff(lower.indptr)
-    joins = np.zeros(len(lengths), bool)  # column j to j + 1
-    longer = lengths[:-1] == lengths[1:] + 1
-    candidates = np.flatnonzero(longer)
-    below = lower.indices[lower.indptr[candidates] + 1]
-    joins[candidates] = below == candidates + 1
+    joins = np.append(lengths[:-1] == lengths[1:] + 1, False)  # column j to j + 1
+    columns = np.repeat(np.arange(len(lengths)), lengths)
+    places = np.arange(len(columns))
+    rest = joins[columns] & (places > lower.indptr[columns])  # all but the first rows
+    compared = places[rest]
+    after = compared + lengths[columns[rest]] - 1
+    differ = lower.indices[compared] != lower.indices[after]
+    joins[columns[compared[differ]]] = False
     starts = np.flatnonzero(~np.concatenate([[False], joins[:-1]]))
     return np.append(starts, len(lengths))
+
+
+def _filled_in(lower: Any, matrix: Any, order: Any) -> Any:
+    """L with all entries that elimination makes, those too that happen to be zero.
+
+    The rows below column j are those of A, and those of the columns whose first row below is j.
+    """
+    sparse, size = import_module("scipy.sparse"), lower.shape[0]
+    coordinates = matrix.tocoo()
+    one, other = (order[places] for places in coordinates.coords)
+    ones = np.ones(len(one))
+    pattern = sparse.csc_array(
+        (ones, (np.maximum(one, other), np.minimum(one, other))), (size, size)
+    )
+    pattern.sum_duplicates()
+    children: list[list[int]] = [[] for _ in range(size)]
+    columns: list[Any] = []
+    for column in range(size):
+        own = pattern.indices[pattern.indptr[column] : pattern.indptr[column + 1]]
+        below = (columns[child][1:] for child in children[column])
+        rows = np.unique(np.concatenate([[column], own, *below]).astype(np.int64))
+        columns.append(rows)
+        if len(rows) > 1:
+            children[rows[1]].append(column)
+    ends = np.concatenate([[0], np.cumsum([len(rows) for rows in columns])])
+    filled = sparse.csc_array((np.zeros(ends[-1]), np.concatenate(columns), ends), (size, size))
+    numbers = np.arange(size, dtype=np.int64)
+    keys = np.repeat(numbers, np.diff(filled.indptr)) * size + filled.indices
+    given = np.repeat(numbers, np.diff(lower.indptr)) * size + lower.indices
+    filled.data[np.searchsorted(keys, given)] = lower.data
+    return filled
+
+
+def _patterns(lower: Any, matrix: Any, order: Any) -> Iterator[Any]:
+    """L as SuperLU gives it, and with the zeros that this leaves away."""
+    yield lower
+    yield _filled_in(lower, matrix, order)
 
 
 class _Inverse:
@@ -59,7 +98,7 @@ class _Inverse:
 
 def _solved_on_pattern(lower: Any, pivots: Any) -> _Inverse | None:
     """Z on the pattern of L; None if that lacks what elimination has filled in."""
-    linalg = import_module("scipy.linalg")
+    (invert,) = import_module("scipy.linalg").get_lapack_funcs(("trtri",), dtype=np.dtype(float))
     inverse = _Inverse(lower)
     bounds = _same_rows(lower)
     for first, end in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
@@ -69,9 +108,9 @@ def _solved_on_pattern(lower: Any, pivots: Any) -> _Inverse | None:
         block = np.zeros((len(rows), width))  # L of these columns, rows J above rows S
         for number, column in enumerate(columns):
             block[number:, number] = lower.data[lower.indptr[column] : lower.indptr[column + 1]]
-        unit = linalg.solve_triangular(
-            block[:width], np.eye(width), lower=True, unit_diagonal=True, check_finite=False
-        )
+        unit = block[:width]
+        if width > 1:
+            unit, _ = invert(unit, lower=1, unitdiag=1)
         corner = unit.T @ (unit / pivots[first:end, None])
         below = rows[width:]
         values = np.empty((len(rows), width))
@@ -96,11 +135,11 @@ def selected_inverse(factors: Factors, rows: Any, columns: Any) -> Any:
     """The entries of A^-1 at places; by solving for whole columns where A is not symmetric."""
     symmetric = factors.symmetric
     if symmetric is not None:
-        inverse = _solved_on_pattern(*symmetric)
-        if inverse is not None:
-            order = factors.lu.perm_c.astype(np.int64)
-            places = inverse.places(order[rows], order[columns])
-            if places is not None:
+        order = factors.lu.perm_c.astype(np.int64)
+        for lower in _patterns(symmetric[0], factors.matrix, order):
+            inverse = _solved_on_pattern(lower, symmetric[1])
+            places = None if inverse is None else inverse.places(order[rows], order[columns])
+            if inverse is not None and places is not None:
                 return inverse.entries[places]
     return inverse_at(factors, (), rows, columns)
 
