@@ -41,18 +41,21 @@ def jacobian(
         argnums: with respect to which arguments.
         mode: a member of `Mode`, or its value: "forward", "reverse", ...
         has_aux: whether the function returns a pair `(value, auxiliary)`.
-        sparse: whether to find out which numbers depend on which, and to compute the entries that
-            are not zero alone: several columns, or rows, by one product.
+        sparse: whether to find out which numbers depend on which (see `ad.sparsity`), and to
+            compute these entries alone: many columns, or rows, by one product. With mode "auto",
+            by columns, by rows or by both, whichever takes the fewest products.
 
     Returns:
         A function that returns, in the structure of the result, trees in the structure of the
-        arguments.
+        arguments. With `sparse`, each is a `scipy.sparse.csr_array` of shape
+        `(result.size, argument.size)` with sorted indices, entries that happen to be zero included.
 
     Raises:
         NotDifferentiableError: an argument or the result is not of real floating-point numbers.
         ArgumentTypeError: `mode` is none of the modes; or, with `has_aux`, the function does not
             return a pair.
-        ArgumentError: `argnums` names an argument that the call does not have.
+        ArgumentError: `argnums` names an argument that the call does not have; or, with `sparse`,
+            a mode that is no direction.
 
     Example:
         >>> import numpy as np
@@ -60,6 +63,8 @@ def jacobian(
         >>> ad.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
         array([[2., 0.],
                [0., 4.]])
+        >>> ad.jacobian(lambda x: x**2, sparse=True)(np.ones(1000)).nnz
+        1000
     """
     check_callable(function, "jacobian")
     check_flag(has_aux, "has_aux")
