@@ -143,6 +143,18 @@ def test_exact_patterns() -> None:
     assert ad.sparsity(np.sort, X, local=True).nnz == 12
 
 
+def test_counters_of_loops_are_known() -> None:
+    def filled_by_python(x: Any) -> Any:
+        result = np.zeros(len(x))
+        for k in range(1, len(x) - 1):
+            result[k] = x[k - 1] - 2 * x[k] + x[k + 1] + np.sin(x[k])
+        return result
+
+    point = np.linspace(0, 1, 40)
+    assert ad.sparsity(filled_by_python, point).nnz == 3 * 38
+    close(ad.jacobian(filled_by_python, sparse=True)(point), ad.jacobian(filled_by_python)(point))
+
+
 def test_long_loops_count_as_any_round() -> None:
     def carried(x: Any) -> Any:
         return ad.fori_loop(0, 30_000, lambda k, s: 0.5 * s + x, 0.0 * x)

@@ -19,6 +19,7 @@ from adjoint.calculus.sparsity.index_sets import Sets, canonical, empty, joined,
 from adjoint.calculus.sparsity.repeated import PROGRAMS
 from adjoint.calculus.sparsity.rules import NotToBeAskedError, rule_of
 from adjoint.loops.bodies import interpreted
+from adjoint.optimise import simplify
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 Source = Callable[[], Any]
@@ -145,30 +146,30 @@ class AskedValues:
         """What gives the value of a result of the program."""
 
         def compute() -> Any:
-            needed, equations = needed_for(self.primal, atom)
-            numbers = [n for n, variable in enumerate(self.primal.inputs) if variable in needed]
+            part = self._part(atom)
+            needed = {x for equation in part.equations for x in equation.inputs}
+            needed.update(part.outputs)
+            numbers = [n for n, variable in enumerate(part.inputs) if variable in needed]
             if not self.local and numbers and numbers[0] < self.arguments:
                 raise NotToBeAskedError
             for number in numbers:
                 if number not in self.used:
                     self.used[number] = np.array(self.inputs(number))
-            inputs = [self.primal.inputs[number] for number in numbers]
-            part = Program(inputs, equations, [atom])
+            short = Program([part.inputs[n] for n in numbers], part.equations, part.outputs)
             with np.errstate(all="ignore"):
-                return interpreted(part)(*(self.used[number] for number in numbers))[0]
+                return interpreted(short)(*(self.used[number] for number in numbers))[0]
 
         return compute
 
-
-def needed_for(program: Program, atom: Atom) -> tuple[set[Atom], list[Equation]]:
-    """The variables and the equations that a result follows from."""
-    needed: set[Atom] = {atom}
-    equations = []
-    for equation in reversed(program.equations):
-        if not needed.isdisjoint(equation.outputs):
-            needed.update(equation.inputs)
-            equations.append(equation)
-    return needed, equations[::-1]
+    def _part(self, atom: Atom) -> Program:
+        """What a result needs of the program; of a loop, what it needs of its rounds."""
+        needed: set[Atom] = {atom}
+        equations = []
+        for equation in reversed(self.primal.equations):
+            if not needed.isdisjoint(equation.outputs):
+                needed.update(equation.inputs)
+                equations.append(equation)
+        return simplify(Program(self.primal.inputs, equations[::-1], [atom]))
 
 
 def pattern_of(

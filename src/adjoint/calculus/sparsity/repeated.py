@@ -16,7 +16,7 @@ from adjoint.calculus.sparsity.index_sets import Sets, joined, numbered, reduced
 from adjoint.calculus.sparsity.rules import NotToBeAskedError, dense
 from adjoint.program import Equation, Program
 
-_FOLLOWED: Final = 20_000  # equations of all rounds of a loop that is followed round by round
+_FOLLOWED: Final = 50_000  # equations of all rounds of a loop that is followed round by round
 
 
 def _scan(walk: Any, equation: Equation, operands: list[Sets]) -> list[Sets]:
