@@ -10,10 +10,11 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.arrays import type_of
-from adjoint.executors import aside
+from adjoint.executors import NativeExecutor, aside
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.program import Program, all_equations
+from benchmarks.descents import particle_plainly, saddle_plainly
 
 
 @pytest.fixture(autouse=True)
@@ -134,3 +135,24 @@ def test_a_tape_that_has_become_longer_is_read_by_numpy() -> None:
 
     slope = ad.jit(ad.grad(lambda x: long(x) ** 2))
     assert slope(1.0) == ad.grad(lambda x: long(x) ** 2)(1.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "start", "most"),
+    [(particle_plainly, np.array(0.0), 4), (saddle_plainly, np.array([1.0, 1.0]), 8)],
+)
+def test_what_a_loop_binds_on_some_path_is_part_of_it_from_its_first_round_on(
+    monkeypatch: pytest.MonkeyPatch, function: Any, start: Any, most: int
+) -> None:
+    """Else it is recorded anew, with all that it holds, where a step length changes first."""
+    seen: list[Program] = []
+    compile_ = NativeExecutor.compile
+
+    def noted(executor: Any, program: Program, needs: Any) -> Any:
+        seen.append(program)
+        return compile_(executor, program, needs)
+
+    monkeypatch.setattr(NativeExecutor, "compile", noted)
+    ad.cache_clear()
+    ad.jit(function)(start)
+    assert sum(equation.primitive is WHILE for equation in all_equations(seen[-1])) <= most
