@@ -366,13 +366,13 @@ def test_long_loops_that_jit_finds_are_machine_code_from_a_few_rounds_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled: list[int] = []
-    run = aside._Loop.compiled
+    run = aside._LoopAside.compiled
 
     def noted(*given: Any) -> Any:
         compiled.append(1)
         return run(*given)
 
-    monkeypatch.setattr(aside._Loop, "compiled", noted)
+    monkeypatch.setattr(aside._LoopAside, "compiled", noted)
     ad.cache_clear()
     np.testing.assert_allclose(ad.jit(settled)(2.0), settled(2.0), rtol=1e-9)
     assert compiled
@@ -385,7 +385,7 @@ def test_a_long_loop_gives_what_all_its_rounds_by_numpy_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Any] = []
-    found = rounds.loop_results
+    found = aside.loop_results
 
     def noted(*given: Any) -> Any:
         asked.append(given)

@@ -29,14 +29,14 @@ def nothing_known() -> Iterator[None]:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The loops that were compiled, as programs."""
     found: list[Program] = []
-    run = aside._Loop.compiled
+    run = aside._LoopAside.compiled
 
     def noted(loop: Any, values: Any) -> Any:
         if loop.code is None:
             found.append(loop.program)
         return run(loop, values)
 
-    monkeypatch.setattr(aside._Loop, "compiled", noted)
+    monkeypatch.setattr(aside._LoopAside, "compiled", noted)
     return found
 
 

@@ -33,7 +33,7 @@ _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
 
 
-class _Loop:
+class _LoopAside:
     """A loop for operands of some types.
 
     code: what it is compiled to, when it is to be. spent: the seconds that NumPy has taken for
@@ -60,7 +60,7 @@ class _Loop:
         return self.code(values)
 
 
-_loop: Final = lru_cache(maxsize=64)(_Loop)
+_loop: Final = lru_cache(maxsize=64)(_LoopAside)
 
 
 def loop_results(op: Operation, values: Sequence[Any], longest: int) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ def loop_results(op: Operation, values: Sequence[Any], longest: int) -> tuple[An
     return (rounds + more, *carried)
 
 
-def _few(loop: _Loop, body: Program, longest: int) -> tuple[int, float]:
+def _few(loop: _LoopAside, body: Program, longest: int) -> tuple[int, float]:
     """How many rounds are made before it is compiled, and the seconds of one.
 
     A loop around others is likely to be recorded once more, with more paths, and is put off longer.

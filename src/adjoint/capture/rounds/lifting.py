@@ -24,7 +24,7 @@ from adjoint.capture.recording.traced import Traced, from_slot
 from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in, place_of
 
 
-class _Slot(NamedTuple):
+class _OuterSlot(NamedTuple):
     """What tells a value of an outer capture from others."""
 
     kind: type
@@ -60,7 +60,7 @@ def known_and_bound(frame: FrameType, values: dict[str, Any]) -> frozenset[str]:
     if place is None or code is None:
         return frozenset()
     numbers = numeric_names(code)
-    known = {name for name, stamp in values.items() if type(stamp) is not _Slot}
+    known = {name for name, stamp in values.items() if type(stamp) is not _OuterSlot}
     return place.bound & (numbers.floats | numbers.ints | known)
 
 
@@ -88,7 +88,7 @@ def _stamp(value: Any) -> Any:
         return type(value), value
     if value._trace is None:
         return Traced, np.asarray(value._value).tobytes()
-    return _Slot(Traced, id(value._trace), value._slot)
+    return _OuterSlot(Traced, id(value._trace), value._slot)
 
 
 def changed(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
