@@ -29,9 +29,10 @@ from adjoint.capture.recording.applying import bare, is_waited_for
 from adjoint.capture.recording.building import forget_needed
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.ran import ready
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.trace import current, outermost
 from adjoint.capture.recording.valued import value_of
 from adjoint.executors import Counts, object_cache
+from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import forget_simplified, roll, simplify
@@ -65,9 +66,14 @@ class Compiled(Tiered):
 
         Such runs are seldom many. So only some of them count for machine code of its own.
         """
-        self.aside += 1
         results = self.run(arguments)
-        return self.fall_back(arguments, self.aside % _ASIDE == 0) if results is None else results
+        if results is None and not self.is_at_once:
+            outer = outermost()
+            results = results_aside(self.program, arguments, 1 if outer is None else outer.longest)
+        if results is None:
+            self.aside += 1
+            results = self.fall_back(arguments, self.aside % _ASIDE == 0)
+        return results
 
     def lengthen(self, length: int) -> None:
         """Give loops whose tapes are of this length longer ones, from now on."""
@@ -129,6 +135,7 @@ class _Cache:
 _cache = _Cache()
 # What else is kept, by the floors above too.
 CLEARED_TOO: Final[list[Callable[[], None]]] = [
+    forget_aside,
     forget_bodies,
     forget_needed,
     forget_simplified,
@@ -354,8 +361,8 @@ def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any
     if any(value is None for value in values):
         return None
     trace = current()
-    if trace is not None and trace.at_once and not trace.guards:
-        if _slots(arguments) != alone(trace.input_count, len(arguments)):
+    if trace is not None and trace.at_once:
+        if trace.guards or _slots(arguments) != alone(trace.input_count, len(arguments)):
             return None
         compiled.compile_at_once()
     results = compiled.run_aside(values) if is_waited_for() else compiled(values)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adjoint.base import collection
-from adjoint.base.collection import collector_at_rest
+from adjoint.base.collection import collector_at_rest, young_collected_alone
 
 
 def collects() -> bool:
@@ -27,6 +27,20 @@ def test_it_rests_within_and_works_after() -> None:
             assert not collects()
         assert not collects()
     assert collects()
+
+
+def test_what_is_young_is_collected_while_all_is_not() -> None:
+    before = gc.get_threshold()
+    with young_collected_alone():
+        assert gc.get_threshold()[:2] == before[:2]
+        assert gc.get_threshold()[2] > 1_000_000
+        with collector_at_rest():
+            assert not collects()
+            with young_collected_alone():
+                assert not collects()
+        assert collects()
+        assert gc.get_threshold()[2] > 1_000_000
+    assert gc.get_threshold() == before
 
 
 def test_it_works_after_an_error() -> None:
@@ -51,6 +65,12 @@ def test_what_the_user_sets_meanwhile_stays() -> None:
         with collector_at_rest():
             gc.set_threshold(800, 5, 5)
         assert gc.get_threshold() == (800, 5, 5)
+        with young_collected_alone():
+            gc.set_threshold(700, 5, 5)
+            with collector_at_rest():
+                assert gc.get_threshold() == (700, 5, 5)
+        assert gc.get_threshold() == (700, 5, 5)
+        gc.set_threshold(800, 5, 5)
         with collector_at_rest():
             gc.disable()
         assert gc.get_threshold() == (800, 5, 5)
@@ -74,14 +94,14 @@ def test_a_signal_handler_may_come_by_at_any_time(monkeypatch: pytest.MonkeyPatc
                 result = getattr(gc, name)(*arguments)
                 with monkeypatch.context() as patch:
                     patch.setattr(collection, "gc", gc)
-                    with collector_at_rest():
+                    with collector_at_rest(), young_collected_alone():
                         pass
                 return result
 
             return call
 
     def work() -> None:
-        with collector_at_rest():
+        with collector_at_rest(), young_collected_alone():
             pass
 
     monkeypatch.setattr(collection, "gc", Interrupted())

@@ -15,6 +15,7 @@ import pytest
 import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.calculus.jit import replay
+from adjoint.executors.compilation import Compilation
 from tests.calculus.replaying import X
 from tests.counting import counting
 
@@ -382,3 +383,24 @@ def test_closeness_is_a_question_of_truth() -> None:
         x = X * (1 + number * 1e-9)
         assert np.isclose(way(x)[0], solved(x), rtol=1e-12)
     assert len(calls) == 1
+
+
+def test_no_unjitted_call_waits_for_machine_code_that_answers_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float | None] = []
+    wait = Compilation.wait
+
+    def noted(compilation: Compilation, seconds: float | None = None) -> bool:
+        waits.append(seconds)
+        return wait(compilation, seconds)
+
+    monkeypatch.setattr(Compilation, "wait", noted)
+    function, _ = counting(lambda x: np.sum(x**3) if np.sum(x) > 0 else np.sum(x * x))
+    with ad.config(native=None):
+        for number in range(60):
+            point = (1 + number / 100) * X
+            np.testing.assert_allclose(ad.grad(function)(point), 3 * point**2)
+        assert None not in waits
+        np.testing.assert_allclose(ad.jit(ad.grad(function))(X), 3 * X**2)
+        assert waits[-1] is None

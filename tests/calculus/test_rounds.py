@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.control_flow import rounds, values
+from adjoint.calculus.control_flow import rounds
+from adjoint.executors import aside
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.program import all_equations
 
@@ -365,13 +366,13 @@ def test_long_loops_that_jit_finds_are_machine_code_from_a_few_rounds_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled: list[int] = []
-    run = values._compiled
+    run = aside._LoopAside.compiled
 
     def noted(*given: Any) -> Any:
         compiled.append(1)
         return run(*given)
 
-    monkeypatch.setattr(values, "_compiled", noted)
+    monkeypatch.setattr(aside._LoopAside, "compiled", noted)
     ad.cache_clear()
     np.testing.assert_allclose(ad.jit(settled)(2.0), settled(2.0), rtol=1e-9)
     assert compiled
@@ -384,7 +385,7 @@ def test_a_long_loop_gives_what_all_its_rounds_by_numpy_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Any] = []
-    found = rounds.loop_results
+    found = aside.loop_results
 
     def noted(*given: Any) -> Any:
         asked.append(given)
@@ -396,13 +397,15 @@ def test_a_long_loop_gives_what_all_its_rounds_by_numpy_give(
     loop, numbers, _ = asked[0]
     whole = loop.primitive.evaluate(*numbers, **loop.params)
     for longest in (1, 10**9):
-        results = values.loop_results(loop, numbers, longest)
+        aside.forget_aside()
+        results = aside.loop_results(loop, numbers, longest)
         assert results[0] == whole[0]
         for got, expected in zip(results, whole, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-10)
     # Machine code follows a few rounds by NumPy, from where these have led.
-    monkeypatch.setattr(values, "seconds_of_run", lambda *_: 1e9)
-    results = values.loop_results(loop, numbers, 1)
+    aside.forget_aside()
+    monkeypatch.setattr(aside, "seconds_of_run", lambda *_: 1e9)
+    results = aside.loop_results(loop, numbers, 1)
     assert results[0] == whole[0]
     for got, expected in zip(results, whole, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-10)

@@ -185,7 +185,7 @@ class Tiered:
         tried = way is not None and way.settings is chosen and way.attempt is not None
         if way is None or way.settings is not chosen:
             way = self._choose(chosen)
-        at_once = bool(chosen.native) or (self._turn is not None and self._turn.at_once)
+        at_once = bool(chosen.native) or self.is_at_once
         if way.waiting and (counts or at_once):
             way = self._count_run(way)
         if way.executable is None:
@@ -228,7 +228,7 @@ class Tiered:
     def _hardened(self) -> HardZeros:
         if self._hard is None:
             self._hard = HardZeros(self.program, self.watched, self.data, Tiered)
-            if self._turn is not None and self._turn.at_once:
+            if self.is_at_once:
                 self._hard.compile_at_once()
         return self._hard
 
@@ -245,6 +245,11 @@ class Tiered:
         self._turn.at_once = True
         if self._way is not None and self._way.waiting:
             self._way = None
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether somebody has asked for machine code at the next run, and waits for it."""
+        return self._turn is not None and self._turn.at_once
 
     def attempt(self) -> Attempt | None:
         """The guarded code that it is run with under the settings in force, if there is any."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
+from adjoint.base.collection import young_collected_alone
 from adjoint.base.errors import ManyPathsWarning, ProgramError
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
@@ -131,15 +133,17 @@ class Bucket:
     def capture(self, target: Any, call: Call) -> tuple[Any, KeptPaths | None]:
         """The results of a call that is captured, and the entry to keep, if it can be."""
         self._widen(call)
-        outcome = capture_call(
-            target,
-            call,
-            keep=current() is None,
-            at_once=self.at_once,
-            derives=self.derives,
-            wide=self.wide,
-            in_time=self.at_once,
-        )
+        # Where this comes once, what is kept of it is not to be looked through again and again.
+        with young_collected_alone() if self.at_once else nullcontext():
+            outcome = capture_call(
+                target,
+                call,
+                keep=current() is None,
+                at_once=self.at_once,
+                derives=self.derives,
+                wide=self.wide,
+                in_time=self.at_once,
+            )
         self.hindrances = outcome.hindrances
         if outcome.path is None or outcome.survey is None:
             return outcome.results, None

@@ -58,7 +58,9 @@ class Stage:
         """How many guards hold, told without a trace: no warning, no error."""
         probe = self.probe()
         self._asked += 1
-        if self._asked == _OFTEN:  # the stage itself is no machine code that could tell
+        # The stage itself is no machine code that could tell; where nobody waits for such, the
+        # probe becomes machine code when its turn comes.
+        if self._asked >= _OFTEN and self.compiled.is_at_once:
             probe.compile_at_once()
         try:
             with np.errstate(all="ignore"):

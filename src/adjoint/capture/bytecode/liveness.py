@@ -55,13 +55,18 @@ def looped(instructions: list[Instruction]) -> set[int]:
     They may be run again in the same frame. What is moved out of a loop, as handlers of errors are,
     is not among them.
     """
-    spans = [
-        (instruction.target, instruction.place)
-        for instruction in instructions
-        if instruction.target is not None and instruction.target <= instruction.place
-    ]
+    spans = loop_spans(instructions).items()
     places = [instruction.place for instruction in instructions]
     return {place for place in places if any(first <= place <= last for first, last in spans)}
+
+
+def loop_spans(instructions: list[Instruction]) -> dict[int, int]:
+    """The places to which jumps lead back, each with that of the last such jump."""
+    return {
+        instruction.target: instruction.place
+        for instruction in instructions
+        if instruction.target is not None and instruction.target <= instruction.place
+    }
 
 
 def _effect(instruction: Instruction) -> tuple[_Locals, _Locals] | None:

@@ -10,7 +10,8 @@ from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 from adjoint.capture.bytecode.assembly import Instruction, depths, taken_apart
-from adjoint.capture.bytecode.liveness import live_names, looped
+from adjoint.capture.bytecode.liveness import live_names, loop_spans, looped
+from adjoint.capture.bytecode.writing import stored_locals
 from adjoint.capture.recording.trace import captures
 
 _MARK: Final = ".rounds"  # under which no name of Python's can be
@@ -40,13 +41,14 @@ _PASSED: Final = frozenset({"TO_BOOL", "COMPARE_OP", "NOP", "NOT_TAKEN", "CACHE"
 class AskingPlace(NamedTuple):
     """An instruction of a loop that asks for a truth value while nothing else lies on the stack.
 
-    names: the local ones that the code may read from there on. primitive: of which the value is a
-    result, if it is a comparison that asks. ways: where it goes on if it is true
-    and if it is false. The test of a `while` is compiled twice, before the loop and at its end, and
-    both go on at the same places: they are one question.
+    names: the local ones that the code may read from there on. bound: those that the innermost loop
+    around it binds. primitive: of which the value is a result, if it is a comparison that asks.
+    ways: where it goes on if it is true and if it is false. The test of a `while` is compiled
+    twice, before the loop and at its end, and both go on at the same places: they are one question.
     """
 
     names: frozenset[str]
+    bound: frozenset[str]
     ways: tuple[int, ...]
     primitive: str | None
 
@@ -86,13 +88,32 @@ def _places_alone(code: CodeType) -> dict[int, AskingPlace]:
     within = {ways for place, ways in asked.items() if place in repeated}
     if not within:
         return {}
-    live = live_names(code)
+    live, bound = live_names(code), _bound(instructions, code, asked)
     primitives = {instruction.place: _comparing(instruction) for instruction in instructions}
     return {
-        place: AskingPlace(live[place], ways, primitives[place])
+        place: AskingPlace(live[place], bound[ways], ways, primitives[place])
         for place, ways in asked.items()
         if ways in within
     }
+
+
+def _bound(
+    instructions: list[Instruction], code: CodeType, asked: dict[int, tuple[int, ...]]
+) -> dict[tuple[int, ...], frozenset[str]]:
+    """The local names that the innermost loop around each question binds, by where that leads."""
+    loops = [range(first, last + 1) for first, last in loop_spans(instructions).items()]
+    names = code.co_varnames
+    bound = dict.fromkeys(asked.values(), frozenset[str]())
+    for loop in sorted(loops, key=len, reverse=True):  # inner ones last
+        stored = {
+            names[local]
+            for instruction in instructions
+            if instruction.place in loop
+            for local, _ in stored_locals(instruction)
+            if local < len(names)  # else a cell
+        }
+        bound.update((ways, frozenset(stored)) for place, ways in asked.items() if place in loop)
+    return bound
 
 
 def _comparing(instruction: Instruction) -> str | None:

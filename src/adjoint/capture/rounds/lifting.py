@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,15 @@ from adjoint.capture.bytecode.code import original_of
 from adjoint.capture.recording.applying import frozen, slot_in
 from adjoint.capture.recording.trace import Trace
 from adjoint.capture.recording.traced import Traced, from_slot
-from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in
+from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in, place_of
+
+
+class _OuterSlot(NamedTuple):
+    """What tells a value of an outer capture from others."""
+
+    kind: type
+    trace: int
+    slot: int
 
 
 def liftable_in(trace: Trace, frame: FrameType) -> dict[str, Any]:
@@ -40,6 +48,20 @@ def liftable_in(trace: Trace, frame: FrameType) -> dict[str, Any]:
         if name not in shared
         and (_is_foreign(trace, value) or (_is_number(value) and name in _named(numbers, value)))
     }
+
+
+def known_and_bound(frame: FrameType, values: dict[str, Any]) -> frozenset[str]:
+    """The names that the loop where a frame is binds, and that are of known values before it.
+
+    They are used as numbers alone, or are bound to arrays of known numbers now. values: what can be
+    lifted.
+    """
+    place, code = place_of(frame.f_code, frame.f_lasti), original_of(frame.f_code)
+    if place is None or code is None:
+        return frozenset()
+    numbers = numeric_names(code)
+    known = {name for name, stamp in values.items() if type(stamp) is not _OuterSlot}
+    return place.bound & (numbers.floats | numbers.ints | known)
 
 
 def _is_number(value: Any) -> bool:
@@ -66,7 +88,7 @@ def _stamp(value: Any) -> Any:
         return type(value), value
     if value._trace is None:
         return Traced, np.asarray(value._value).tobytes()
-    return Traced, id(value._trace), value._slot
+    return _OuterSlot(Traced, id(value._trace), value._slot)
 
 
 def changed(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:

@@ -26,7 +26,13 @@ from adjoint.capture.rounds.frames import (
     mark,
     place_of,
 )
-from adjoint.capture.rounds.lifting import changed, lift_names, liftable_in, unlift_names
+from adjoint.capture.rounds.lifting import (
+    changed,
+    known_and_bound,
+    lift_names,
+    liftable_in,
+    unlift_names,
+)
 from adjoint.capture.rounds.moments import (
     FrameWatch,
     Lead,
@@ -229,9 +235,14 @@ class Site:
                 unlift_names(trace, frame, loop.names)
 
     def _note(self, trace: Trace, value: Traced, frame: FrameType, names: frozenset[str]) -> None:
-        """Compare with this moment from now on. names: whose values are to be lifted too."""
+        """Compare with this moment from now on. names: whose values are to be lifted too.
+
+        So are numbers and known arrays that the loop binds on some path: they change some time.
+        """
         if self.chain is not None and self.lifts:
             names |= self.chain.loop.names
+        if self.lifts:
+            names |= known_and_bound(frame, self.values) - self.stuck
         self.power = 2 * self.count
         self.chain = None
         self._lift(trace, frame, names)
@@ -268,22 +279,24 @@ class Site:
         chain.move(now, traced, bool(value._value), True)
         chain.rounds += 1
         self.power = max(self.power, 2 * self.count)  # it goes well
-        if chain.rounds < chain.wanted or not self._is_own(chain, now):
+        if chain.rounds < chain.wanted or not self._is_own(trace, frame, chain, now):
             return None
         # Without a round, an array from before the loop would still be the others' as well.
         asks = not chain.shared.isdisjoint(chain.tree.rebound)
         return ReadyLoop(chain.constants, chain.begun, asks, traced, value._value)
 
-    def _is_own(self, chain: _MomentChain, now: Moment) -> bool:
+    def _is_own(self, trace: Trace, frame: FrameType, chain: _MomentChain, now: Moment) -> bool:
         """Whether all objects that rounds replace by others have been made in the loop.
 
-        Those from before it are others' too: they are to stay what they are.
+        Those from before it are others' too: they are to stay what they are. But for those that
+        this place or another of the frame has lifted, which only the frame's names are bound to.
         """
         begun = {id(value.object()) for value in chain.begun.values} - {id(None)}
-        return all(
-            now.values[number].identity not in begun or now.values[number].identity in self.own
-            for number in chain.tree.rebound
-        )
+        replaced = {now.values[number].identity for number in chain.tree.rebound} & begun
+        for (place, _), site in trace.sites.items():
+            if replaced and place == id(frame) and site.token is self.token:
+                replaced -= site.own.keys()
+        return not replaced
 
     def is_within(self, owner: Site) -> bool:
         """Whether it is asked in the rounds of a loop that is known: between its questions."""

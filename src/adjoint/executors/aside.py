@@ -1,0 +1,263 @@
+"""Values within a capture that becomes machine code: NumPy's, but for the loops that take long.
+
+What is captured grows while one looks: a loop is recorded again with each path that turns up, and
+what it holds stays the same. So the loops innermost are compiled, each once, and what is around
+them is interpreted; until a loop around them has taken as long as compiling all of it would.
+Whether that pays is told by counts of rounds and equations alone: so the same run of a script gives
+the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.errors import AdjointError
+from adjoint.executors.effort import compiling_seconds, seconds_of_run
+from adjoint.executors.tiered import Tiered
+from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.optimise import simplify
+from adjoint.primitives import UFUNCS
+from adjoint.program import Builder, Equation, Literal, Operation, Program, operation
+from adjoint.program.nested import held_programs
+
+_COUNT: Final = array_type((), np.dtype(np.int64))
+_FEWEST: Final = 2  # rounds that NumPy makes in any case
+_SHARE: Final = 2  # compiling takes so many times as long as the rounds that NumPy makes before
+_EQUATION: Final = 3e-6  # seconds that interpreting an equation takes, about
+_CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
+_LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
+
+
+class _LoopAside:
+    """A loop for operands of some types.
+
+    code: what it is compiled to, when it is to be. spent: the seconds that NumPy has taken for
+    rounds of it, as is estimated.
+    """
+
+    def __init__(self, op: Operation, types: tuple[ArrayType, ...]) -> None:
+        builder = Builder()
+        inputs = [builder.input(type_) for type_ in types]
+        self.program = builder.build(builder.emit(op, inputs))
+        self.compiling = compiling_seconds(self.program)
+        self.spent = 0.0
+        self.code: Tiered | None = None
+
+    def left(self, share: int = _SHARE) -> float:
+        """The seconds that NumPy may take for it before it is compiled."""
+        return self.compiling / share - self.spent
+
+    def compiled(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """What machine code gives."""
+        if self.code is None:
+            self.code = Tiered(simplify(self.program), ())
+            self.code.compile_at_once()
+        return self.code(values)
+
+
+_loop: Final = lru_cache(maxsize=64)(_LoopAside)
+
+
+def loop_results(op: Operation, values: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    """How many rounds a `while` makes, and what it carries then, by whichever means is faster.
+
+    longest: the most rounds that a loop within it is likely to make.
+    """
+    if op.params["length"] is not None:
+        return _with_rows(op, values, longest)
+    loop = _loop(op, tuple(map(type_of, values)))
+    if loop.code is not None:
+        rounds, state = 0, list(values)
+    else:
+        few, of_round = _few(loop, op.params["body"], longest)
+        rounds, state = _begun(op, values, few, longest)
+        loop.spent += rounds * of_round
+        if rounds < few:
+            return (np.int64(rounds), *state[op.params["constants"] :])
+    more, *carried = loop.compiled(state)
+    if _has_nan(carried):  # a hard zero may win over what is not finite
+        results: tuple[Any, ...] = op.primitive.evaluate(*values, **op.params)
+        return results
+    return (rounds + more, *carried)
+
+
+def _few(loop: _LoopAside, body: Program, longest: int) -> tuple[int, float]:
+    """How many rounds are made before it is compiled, and the seconds of one.
+
+    A loop around others is likely to be recorded once more, with more paths, and is put off longer.
+    """
+    if holds_long_loops(body, longest):
+        of_round = _seconds_aside(body, longest)
+        return max(int(loop.left(1) / of_round), _FEWEST), of_round
+    of_round = seconds_of_run(body, longest)
+    return max(int(loop.left() / of_round), _FEWEST), of_round
+
+
+def _begun(op: Operation, values: Sequence[Any], most: int, longest: int) -> tuple[int, list[Any]]:
+    """So many rounds of a loop at most: how many there were, and its operands after them."""
+    constants, test, body = op.params["constants"], op.params["test"], op.params["body"]
+    fixed, state = list(values[:constants]), list(values[constants:])
+    if not holds_long_loops(body, longest):
+        limited = _limited(op)
+        rounds, *state = limited.primitive.evaluate(
+            *fixed, np.int64(most), *state, np.int64(0), **limited.params
+        )
+        return int(rounds), [*fixed, *state[:-1]]
+    rounds = 0
+    while rounds < most and _interpreted(test, [*fixed, *state], longest)[0]:
+        state = list(_interpreted(body, [*fixed, *state], longest))
+        rounds += 1
+    return rounds, [*fixed, *state]
+
+
+def _with_rows(op: Operation, values: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    """What a loop gives that scans or stacks rows."""
+    try:
+        loop = _loop(op, tuple(map(type_of, values)))
+    except AdjointError:  # a tape that NumPy has made longer
+        return _plainly(op, values)
+    if loop.code is None:
+        rounds = int(values[0]) if op.primitive is SCAN else longest
+        seconds = max(rounds, 1) * seconds_of_run(op.params["body"], longest)
+        if seconds < loop.left():
+            results = _plainly(op, values)
+            loop.spent += seconds
+            return results
+    results = loop.compiled(values)
+    rounds = int(values[0]) if op.primitive is SCAN else int(results[0])
+    carried = op.params["carried"] + (op.primitive is WHILE)
+    # Nothing reads the rows of a tape beyond these, and they may be anything.
+    reached = [*results[:carried], *[rows[:rounds] for rows in results[carried:]]]
+    return _plainly(op, values) if _has_nan(reached) else results
+
+
+def _plainly(op: Operation, values: Sequence[Any]) -> tuple[Any, ...]:
+    results: tuple[Any, ...] = op.primitive.evaluate(*values, **op.params)
+    return results
+
+
+def _has_nan(results: Sequence[Any]) -> bool:
+    return any(np.isnan(x).any() for x in results if np.asarray(x).dtype.kind in "fc")
+
+
+# --- programs that hold loops ---------------------------------------------------------------------
+
+
+def results_aside(program: Program, values: Sequence[Any], longest: int) -> tuple[Any, ...] | None:
+    """What a program gives, with the loops in it that take long as machine code.
+
+    None where it holds none, and where a hard zero may be lost. longest: the most rounds that a
+    loop is likely to make.
+    """
+    if not holds_long_loops(program, longest):
+        return None
+    results = _interpreted(program, values, longest)
+    if _has_nan(results):
+        return None
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    return tuple(
+        [x.copy() if any(np.may_share_memory(x, array) for array in arrays) else x for x in results]
+    )
+
+
+@lru_cache(maxsize=256)
+def holds_long_loops(program: Program, longest: int) -> bool:
+    """Whether there are loops in a program, outside of other loops, that take NumPy long."""
+    for equation in program.equations:
+        if equation.primitive in (SCAN, WHILE):
+            if _seconds_of_loop(equation, longest) > _LONG:
+                return True
+        elif any(holds_long_loops(body, longest) for body in held_programs(equation.operation)):
+            return True
+    return False
+
+
+def _seconds_of_loop(equation: Equation, longest: int) -> float:
+    return seconds_of_run(Program((), (equation,), ()), longest)
+
+
+def _seconds_aside(program: Program, longest: int) -> float:
+    """How long interpreting a program takes, about, where loops that take long are compiled."""
+    seconds = 0.0
+    for equation in program.equations:
+        seconds += _EQUATION
+        if equation.primitive in (SCAN, WHILE):
+            seconds += min(_seconds_of_loop(equation, longest), _CODE)
+        else:
+            bodies = held_programs(equation.operation)
+            seconds += sum(_seconds_aside(body, longest) for body in bodies)
+    return seconds
+
+
+def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    """The results of a program, one equation after another."""
+    values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
+    for equation in program.equations:
+        operands = [
+            atom.value if isinstance(atom, Literal) else values[atom] for atom in equation.inputs
+        ]
+        if equation.derived:
+            with np.errstate(all="ignore"):
+                results = _results(equation, operands, longest)
+        else:
+            results = _results(equation, operands, longest)
+        values.update(zip(equation.outputs, results, strict=True))
+    return tuple(
+        [atom.value if isinstance(atom, Literal) else values[atom] for atom in program.outputs]
+    )
+
+
+def _results(equation: Equation, operands: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    primitive, params = equation.primitive, equation.params
+    if primitive is SCAN:
+        return _with_rows(equation.operation, operands, longest)
+    if primitive is WHILE:
+        return loop_results(equation.operation, operands, longest)
+    if primitive is SWITCH:
+        index, branches = int(operands[0]), params["branches"]
+        return _interpreted(branches[min(max(index, 0), len(branches) - 1)], operands[1:], longest)
+    if primitive is CHECKPOINT:
+        return _interpreted(params["body"], operands, longest)
+    results = primitive.evaluate(*operands, **params)
+    return results if primitive.multiple else (results,)
+
+
+@lru_cache(maxsize=64)
+def _limited(loop: Operation) -> Operation:
+    """The loop with one more constant, so many rounds at most, and their count carried last."""
+    params = loop.params
+    test, body, constants = params["test"], params["body"], params["constants"]
+    asking, going = Builder(), Builder()
+    inputs = [asking.input(variable.type) for variable in test.inputs]
+    most, count = asking.input(_COUNT), asking.input(_COUNT)
+    asking.inputs = [*inputs[:constants], most, *inputs[constants:], count]
+    (truth,) = asking.inline(test, inputs)
+    asking.derived = True
+    (left,) = asking.emit(operation(UFUNCS[np.less]), [count, most])
+    (both,) = asking.emit(operation(UFUNCS[np.logical_and]), [left, truth])
+    inputs = [going.input(variable.type) for variable in body.inputs]
+    most, count = going.input(_COUNT), going.input(_COUNT)
+    going.inputs = [*inputs[:constants], most, *inputs[constants:], count]
+    carried = going.inline(body, inputs)
+    going.derived = True
+    (counted,) = going.emit(operation(UFUNCS[np.add]), [count, Literal(np.int64(1))])
+    return operation(
+        WHILE,
+        test=asking.build([both]),
+        body=going.build([*carried, counted]),
+        constants=constants + 1,
+        carried=params["carried"] + 1,
+        length=None,
+    )
+
+
+def forget_aside() -> None:
+    """Let go of the loops that came up, and of their machine code."""
+    _loop.cache_clear()
+    _limited.cache_clear()
+    holds_long_loops.cache_clear()
