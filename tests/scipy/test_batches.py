@@ -68,12 +68,18 @@ def test_the_phase_of_a_complex_sum_is_within_a_turn(shift: float) -> None:
     np.testing.assert_allclose(ad.jvp(special.logsumexp, (z,), (z,))[1], np.sum(weights * z))
 
 
-def test_eigenvalues_of_sparse_solvers_are_refused_by_name() -> None:
+def test_eigenvalues_of_sparse_solvers_take_dense_matrices_too() -> None:
     from scipy.sparse.linalg import eigsh, svds
 
+    matrix = SYMMETRIC[0]
+    values, vectors = np.linalg.eigh(matrix)
+    largest = np.argmax(np.abs(values))
     for function in (lambda a: eigsh(a, k=1)[0], lambda a: svds(a, k=1)[1]):
-        with pytest.raises(ad.errors.UnsupportedFunctionError, match="has no derivative here"):
-            ad.vjp(function, SYMMETRIC[0])
+        value, pull = ad.vjp(function, matrix)
+        assert abs(value[0]) == pytest.approx(abs(values[largest]))
+        outer = np.outer(vectors[:, largest], vectors[:, largest])
+        sign = np.sign(value[0] * values[largest])
+        np.testing.assert_allclose(pull(np.ones(1))[0], sign * outer, atol=1e-9)
 
 
 def test_zeta_of_complex_numbers_is_refused() -> None:

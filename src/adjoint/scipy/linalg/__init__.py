@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.scipy.linalg import (  # noqa: F401  # their rules
+    banded_systems,
     batches,
     elimination,
     linear_systems,

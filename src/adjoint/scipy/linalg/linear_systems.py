@@ -14,7 +14,7 @@ from adjoint.primitives.linear_algebra.triangular import SOLVE_TRIANGULAR
 from adjoint.scipy.linalg.batches import over_batches
 
 
-def _columns(solve: Any, right: Any) -> Any:
+def by_columns(solve: Any, right: Any) -> Any:
     """Solve for vectors as for matrices with one column."""
     right = as_operand(right)
     if right.ndim == 1:
@@ -32,14 +32,14 @@ def by_triangle(
     a = as_operand(a)
     how = {"lower": bool(lower), "trans": trans, "unit": bool(unit)}
     how["check_finite"] = bool(check_finite)
-    return _columns(lambda right: perform(SOLVE_TRIANGULAR, a, right, **how), b)
+    return by_columns(lambda right: perform(SOLVE_TRIANGULAR, a, right, **how), b)
 
 
 def _adjoint(a: Any) -> Any:
     return np.conjugate(np.swapaxes(a, -1, -2))
 
 
-def _symmetric(a: Any, lower: bool, hermitian: bool) -> Any:
+def symmetric(a: Any, lower: bool, hermitian: bool) -> Any:
     """The matrix of which one triangle is read."""
     strict = np.tril(a, -1) if lower else np.triu(a, 1)
     unit = np.eye(a.shape[-1], dtype=a.real.dtype)
@@ -65,7 +65,7 @@ def solve(
         str(assume_a), assume_a
     )
     if kind in ("sym", "her", "pos"):
-        a = _symmetric(a, lower, hermitian=kind != "sym")
+        a = symmetric(a, lower, hermitian=kind != "sym")
         if kind == "pos":
             np.linalg.cholesky(a)  # which raises where it is not
     elif kind in ("lower triangular", "upper triangular"):
@@ -79,7 +79,7 @@ def solve(
         )
     if transposed:
         a = np.swapaxes(a, -1, -2)
-    return _columns(lambda right: np.linalg.solve(a, right), b)
+    return by_columns(lambda right: np.linalg.solve(a, right), b)
 
 
 @implements_scipy("linalg")
@@ -135,7 +135,7 @@ def pinvh(
         )
     a = as_operand(a)
     bound = a.shape[-1] * float(np.finfo(a.dtype).eps) if rtol is None else rtol
-    return np.linalg.pinv(_symmetric(a, lower, hermitian=True), rcond=bound, hermitian=True)
+    return np.linalg.pinv(symmetric(a, lower, hermitian=True), rcond=bound, hermitian=True)
 
 
 @implements_scipy("linalg")
@@ -314,10 +314,10 @@ def eigh(
             "scipy.linalg.eigh of traced arrays solves a v = w b v (type=1), and does not take "
             "subset_by_value."
         )
-    a = _symmetric(as_operand(a), lower, hermitian=True)
+    a = symmetric(as_operand(a), lower, hermitian=True)
     factor = None
     if b is not None:  # L^-1 a L^-H, with b = L L^H
-        factor = np.linalg.cholesky(_symmetric(as_operand(b), lower, hermitian=True))
+        factor = np.linalg.cholesky(symmetric(as_operand(b), lower, hermitian=True))
         half = by_triangle(factor, a, True)
         a = _adjoint(by_triangle(factor, _adjoint(half), True))
     first, last = (0, a.shape[-1] - 1) if subset_by_index is None else subset_by_index
@@ -350,54 +350,3 @@ def eigvals(
             "scipy.linalg.eigvals of traced arrays does not take homogeneous_eigvals."
         )
     return np.linalg.eigvals(a if b is None else np.linalg.solve(b, a)) + 0j
-
-
-# --- banded systems -------------------------------------------------------------------------------
-
-
-def banded(ab: Any, below: int, above: int) -> Any:
-    """The matrix whose diagonals stand in the rows of ab."""
-    size = ab.shape[-1]
-    rows, columns = np.indices((size, size))
-    place = above + rows - columns
-    inside = (place >= 0) & (place <= below + above)
-    return np.where(inside, ab[np.where(inside, place, 0), columns], 0.0)
-
-
-@implements_scipy("linalg")
-def solve_banded(
-    l_and_u: Any,
-    ab: Any,
-    b: Any,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
-    """A banded system, solved densely."""
-    below, above = l_and_u
-    return _solve_banded(ab, b, int(below), int(above))
-
-
-@over_batches(ab=2, b="1|2")
-def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
-    matrix = banded(as_operand(ab), below, above)
-    return _columns(lambda right: np.linalg.solve(matrix, right), b)
-
-
-@implements_scipy("linalg")
-@over_batches(ab=2, b="1|2")
-def solveh_banded(
-    ab: Any,
-    b: Any,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    lower: bool = False,
-    check_finite: bool = True,
-) -> Any:
-    """A Hermitian banded system, solved densely."""
-    ab = as_operand(ab)
-    width = ab.shape[0] - 1
-    half = banded(ab, width, 0) if lower else banded(ab, 0, width)
-    matrix = _symmetric(half, lower, hermitian=True)
-    np.linalg.cholesky(matrix)  # which raises where it is not positive definite
-    return _columns(lambda right: np.linalg.solve(matrix, right), b)

@@ -9,19 +9,19 @@ import numpy as np
 from adjoint.capture.numpy.table import perform
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
-from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse
-from adjoint.capture.scipy.table import implements_scipy
+from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.primitives.linear_algebra.sparse.eigen import SPARSE_EIGH
-from adjoint.scipy.sparse.constructors import block_array
+from adjoint.scipy.sparse.constructors import as_matrix, block_array
 
 
 def _matrix(A: Any, name: str) -> SparseTraced:
-    if not is_sparse(A):
+    if hasattr(A, "matvec"):
         raise refuse_sparse(
-            f"scipy.sparse.linalg.{name} of traced values takes a sparse matrix. Of a dense one "
-            "there is np.linalg, and of an operator the matrix is needed for the derivative."
+            f"scipy.sparse.linalg.{name} of traced values takes a matrix: the derivative needs its "
+            "entries, which an operator does not tell."
         )
-    matrix = as_traced(A).canonical()
+    matrix = as_matrix(A).canonical()
     if np.dtype(matrix.dtype).kind == "c":
         raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real matrices.")
     return matrix
@@ -128,3 +128,7 @@ def svds(
     height = matrix.shape[0]
     left, right = (np.sqrt(2.0) * part for part in (vectors[:height], vectors[height:]))
     return left, values, right.T
+
+
+for _name in ("eigsh", "lobpcg", "svds"):
+    ALWAYS["sparse.linalg", _name] = lambda given: any(hasattr(x, "matvec") for x in given)
