@@ -11,7 +11,7 @@ from adjoint.calculus.control_flow import (
     while_loop,
 )
 from adjoint.calculus.coordinates import Coordinates
-from adjoint.calculus.custom import linear, primitive
+from adjoint.calculus.custom.function import linear, primitive
 from adjoint.calculus.derivative import derivative, jvp, linearize, vjp
 from adjoint.calculus.derivative_tensor import derivative_tensor
 from adjoint.calculus.gradient import differential, grad, value_and_grad

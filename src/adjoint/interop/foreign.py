@@ -15,9 +15,9 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, ShapeError
-from adjoint.calculus.custom import CustomFunction, Results
-from adjoint.calculus.custom_arguments import Arguments, is_operand
-from adjoint.calculus.custom_rules import Signature
+from adjoint.calculus.custom.arguments import Arguments, is_operand
+from adjoint.calculus.custom.function import CustomFunction, Results
+from adjoint.calculus.custom.rules import Signature
 from adjoint.capture import traced_type
 from adjoint.executors.attempt import PYTHON
 from adjoint.primitives.calls.custom import (

@@ -13,7 +13,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ShapeError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.custom_arguments import Arguments, is_operand
+from adjoint.calculus.custom.arguments import Arguments, is_operand
 from adjoint.calculus.gradient import value_and_grad
 from adjoint.calculus.implicit.linear import require_square
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver

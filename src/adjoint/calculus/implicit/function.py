@@ -15,13 +15,13 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError, ValueNeededError
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.custom_arguments import (
+from adjoint.calculus.custom.arguments import (
     Arguments,
     is_operand,
     require_closed,
     run_function,
 )
-from adjoint.calculus.custom_rules import peek_all
+from adjoint.calculus.custom.rules import peek_all
 from adjoint.calculus.implicit.equations import capture_equation, implicit_of
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver

@@ -13,8 +13,8 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
-from adjoint.calculus.custom import apply_map
-from adjoint.calculus.custom_linear import linear_part, whole_program
+from adjoint.calculus.custom.function import apply_map
+from adjoint.calculus.custom.linear import linear_part, whole_program
 from adjoint.calculus.implicit.layout import CoordinateLayout
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.recording import apply_or_run

@@ -13,7 +13,7 @@ from adjoint.base import pytrees
 from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
-from adjoint.calculus.custom_arguments import fitting, matched
+from adjoint.calculus.custom.arguments import fitting, matched
 from adjoint.calculus.implicit.krylov import (
     conjugate_gradients,
     generalised_residuals,

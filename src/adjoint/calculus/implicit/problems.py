@@ -16,7 +16,7 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import config, settings
-from adjoint.calculus.custom_arguments import fitting, matched
+from adjoint.calculus.custom.arguments import fitting, matched
 from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 from adjoint.calculus.implicit.linear_solvers import as_numbers, precision, require_positive
 from adjoint.calculus.implicit.systems import (

@@ -23,13 +23,13 @@ from adjoint.base.errors import (
     ValueNeededError,
 )
 from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.custom_arguments import (
+from adjoint.calculus.custom.arguments import (
     Arguments,
     is_operand,
     require_closed,
     run_function,
 )
-from adjoint.calculus.custom_rules import Rules, Signature, capture_rule, peek_all
+from adjoint.calculus.custom.rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.capture.clones.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS

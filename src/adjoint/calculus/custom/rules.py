@@ -19,8 +19,8 @@ from adjoint.base.errors import (
     UnknownResultError,
     ValueNeededError,
 )
-from adjoint.calculus.custom_arguments import Arguments, fitting, matched, run_function
-from adjoint.calculus.custom_linear import batched_call, linear_call, linear_part, whole_program
+from adjoint.calculus.custom.arguments import Arguments, fitting, matched, run_function
+from adjoint.calculus.custom.linear import batched_call, linear_call, linear_part, whole_program
 from adjoint.capture import (
     Captured,
     Traced,
