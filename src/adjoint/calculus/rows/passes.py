@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,10 +14,22 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import ArgumentError, RowsError
 from adjoint.base.forking import hold_over_forks
-from adjoint.base.settings import config
-from adjoint.calculus.rows.source import Rows, chunks
+from adjoint.base.settings import Changes, config
+from adjoint.calculus.rows.engines import engine_in_force
+from adjoint.calculus.rows.progress import passes_shown
+from adjoint.calculus.rows.source import Rows
+from adjoint.calculus.rows.task import (
+    ChunkInput,
+    ChunkPrograms,
+    ChunkTask,
+    ConstantRows,
+    RowNumbers,
+    SourceRows,
+    WholeInput,
+    compiled_at_once,
+)
 from adjoint.capture import Captured, Traced, capture, unwrap
-from adjoint.pipeline import CLEARED_TOO, Compiled, compile_program, watch_all
+from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Variable
 from adjoint.transforms.by_rows import (
     RowMark,
@@ -27,7 +39,6 @@ from adjoint.transforms.by_rows import (
     marked,
     staged,
 )
-from adjoint.transforms.by_rows.stages import combine
 
 _LIMIT: Final = 64  # functions whose programs are held
 _MEANING: Final = (
@@ -42,11 +53,15 @@ def has_rows(tree: Any) -> bool:
 
 
 class _RowPrograms(NamedTuple):
-    """The passes of a captured function, by how many rows they take, and what comes after."""
+    """The passes of a captured function, by how many rows they take, and what comes after.
+
+    programs: of a pass, by its number and the sizes of the chunks.
+    """
 
     stages: RowPasses
     final: Compiled
     passes: dict[int, list[tuple[RowPass, Compiled]]]
+    programs: dict[tuple[int, tuple[int, ...]], ChunkPrograms]
 
 
 _held: dict[Any, _RowPrograms] = {}
@@ -74,10 +89,8 @@ def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     values = dict(zip(program.inputs, [*given, *constants], strict=True))
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
-            values[equation.outputs[0]] = _RowNumbers()
-    # Machine code rounds an operation by what stands around it, NumPy the same way each time.
-    with config(native=False) if held.stages.repeats_exactly else nullcontext():
-        rows = _run_passes(held, values, count, chunk)
+            values[equation.outputs[0]] = RowNumbers()
+    rows = _run_passes(held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
     results = [rows[atom] if atom in rows else next(rest) for atom in program.outputs]
     return pytrees.unflatten(captured.treedef, results)
@@ -127,14 +140,6 @@ def _counts(constant: Any, count: int) -> bool:
     return whole and bool(np.array_equal(numbers.reshape(-1), np.arange(count)))
 
 
-class _RowNumbers:
-    """The numbers of rows, from which some are taken as from rows."""
-
-    def read(self, start: int, stop: int) -> Any:
-        """The numbers from one to before another."""
-        return np.arange(start, stop)
-
-
 def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowPrograms:
     """The passes of a captured function, derived only if they are new."""
     key = (captured.key, tuple(marks), count)
@@ -145,11 +150,11 @@ def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowP
         except RowsError as error:
             _point_at_line(error, captured)
             raise
-        final = compile_program(stages.final, watch_all(stages.final))
+        final = compiled_at_once(stages.final)  # so that the first call has the bits of all
         with _lock:
             if len(_held) >= _LIMIT:
                 _held.clear()
-            held = _held.setdefault(key, _RowPrograms(stages, final, {}))
+            held = _held.setdefault(key, _RowPrograms(stages, final, {}, {}))
     return held
 
 
@@ -163,82 +168,68 @@ def _point_at_line(error: RowsError, captured: Captured) -> None:
 
 def _passes_of(held: _RowPrograms, size: int) -> list[tuple[RowPass, Compiled]]:
     """The passes with programs of so many rows, compiled when they are first wanted."""
-    compiled_passes = held.passes.get(size)
-    if compiled_passes is None:
-        compiled_passes = [
-            (stage, compile_program(stage.program, watch_all(stage.program)))
-            for stage in held.stages.passes(size)
-        ]
-        for _, compiled in compiled_passes:
-            compiled.compile_at_once()
+    passes = held.passes.get(size)
+    if passes is None:
+        passes = [(stage, compiled_at_once(stage.program)) for stage in held.stages.passes(size)]
         with _lock:
-            compiled_passes = held.passes.setdefault(size, compiled_passes)
-    return compiled_passes
+            passes = held.passes.setdefault(size, passes)
+    return passes
 
 
 def _run_passes(
-    held: _RowPrograms,
-    values: dict[Variable, Any],
-    count: int,
-    chunk: int,
+    held: _RowPrograms, values: dict[Variable, Any], count: int, chunk: int
 ) -> dict[Any, Any]:
     """Run all passes: partial results come to be among the values; what has rows is returned."""
     rows: dict[Any, Any] = {}
-    axes = held.stages.marks.of
-    for number in range(len(_passes_of(held, min(chunk, count)))):
-        sums = _PairwiseTotal()
-        parts: list[tuple[Any, ...]] = []
-        for start, stop in chunks(count, chunk):
-            stage, compiled = _passes_of(held, stop - start)[number]
-            given = [_some(values[v], axes[v].axis, start, stop) for v in stage.inputs]
-            results = compiled(given)
+    bounds = [(start, min(start + chunk, count)) for start in range(0, count, chunk)]
+    stages = [stage for stage, _ in _passes_of(held, min(chunk, count))]
+    engine = engine_in_force()
+    with _chunk_settings(held, len(bounds)), passes_shown(len(stages) * len(bounds)) as advance:
+        for number, stage in enumerate(stages):
+            task = _task(held, number, stage, values, bounds)
             if stage.combined:
-                sums.add(results, stage.combined)
+                sums = engine.reduce(task, bounds, advance)
+                values.update(zip(stage.outputs, sums, strict=True))
             else:
-                parts.append(results)
-        if stage.combined:
-            values.update(zip(stage.outputs, sums.total(stage.combined), strict=True))
-        else:
-            columns = zip(*parts, strict=True)
-            joined = [np.concatenate(column) for column in columns]
-            rows.update(zip(stage.outputs, joined, strict=True))
+                columns = zip(*engine.map(task, bounds, advance), strict=True)
+                joined = [np.concatenate(column) for column in columns]
+                rows.update(zip(stage.outputs, joined, strict=True))
     return rows
 
 
-def _some(value: Any, axis: int | None, start: int, stop: int) -> Any:
-    """Some rows of an input; what has none as it is."""
-    if isinstance(value, (Rows, _RowNumbers)):
-        return value.read(start, stop)
-    if axis is None:
-        return value
-    return np.ascontiguousarray(value[(slice(None),) * axis + (slice(start, stop),)])
+def _chunk_settings(held: _RowPrograms, count: int) -> AbstractContextManager[Any]:
+    """How chunks are computed: several at a time, each on one core.
+
+    Machine code rounds an operation by what stands around it, NumPy the same way each time.
+    """
+    changes: Changes = {"native": False} if held.stages.repeats_exactly else {}
+    if count > 1:
+        changes["threads"] = 1
+    return config(**changes) if changes else nullcontext()
 
 
-class _PairwiseTotal:
-    """Partial results, combined two by two in an order that their number alone decides."""
-
-    def __init__(self) -> None:
-        self._levels: list[tuple[int, tuple[Any, ...]]] = []
-
-    def add(self, results: tuple[Any, ...], combined: Sequence[str]) -> None:
-        """Take the results of the next chunk."""
-        level = 0
-        while self._levels and self._levels[-1][0] == level:
-            _, before = self._levels.pop()
-            results = _together(combined, before, results)
-            level += 1
-        self._levels.append((level, results))
-
-    def total(self, combined: Sequence[str]) -> tuple[Any, ...]:
-        """Those of all chunks."""
-        _, total = self._levels.pop()
-        while self._levels:
-            total = _together(combined, self._levels.pop()[1], total)
-        return total
-
-
-def _together(
-    combined: Sequence[str], one: tuple[Any, ...], other: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    triples = zip(combined, one, other, strict=True)
-    return tuple(combine(how, x, y) for how, x, y in triples)
+def _task(
+    held: _RowPrograms,
+    number: int,
+    stage: RowPass,
+    values: dict[Variable, Any],
+    bounds: Sequence[tuple[int, int]],
+) -> ChunkTask:
+    """What a pass does with each chunk."""
+    sizes = tuple(sorted({stop - start for start, stop in bounds}))
+    programs = held.programs.get((number, sizes))
+    if programs is None:
+        compiled = {size: _passes_of(held, size)[number][1] for size in sizes}
+        with _lock:
+            programs = held.programs.setdefault((number, sizes), ChunkPrograms(compiled))
+    readers: dict[int, ChunkInput] = {}
+    inputs = []
+    for variable in stage.inputs:
+        value, axis = values[variable], held.stages.marks.of[variable].axis
+        if isinstance(value, Rows):  # what is given twice is read once
+            inputs.append(readers.setdefault(id(value), SourceRows(value.source)))
+        elif isinstance(value, RowNumbers):
+            inputs.append(value)
+        else:
+            inputs.append(WholeInput(value) if axis is None else ConstantRows(value, axis))
+    return ChunkTask(programs, inputs, stage.combined)

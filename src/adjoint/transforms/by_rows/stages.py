@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ProgramError
 from adjoint.primitives.structure.gathering import IOTA
@@ -205,7 +203,3 @@ def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
             params["index"] = tuple(index)
     return operation(equation.primitive, **params)
 
-
-def combine(how: str, one: Any, other: Any) -> Any:
-    """Two partial results as one."""
-    return {"add": np.add, "maximum": np.maximum, "minimum": np.minimum}[how](one, other)
