@@ -17,7 +17,7 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
 from adjoint.calculus.rows.engines import engine_in_force
 from adjoint.calculus.rows.progress import passes_shown
-from adjoint.calculus.rows.source import Rows
+from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, rows
 from adjoint.calculus.rows.task import (
     ChunkInput,
     ChunkPrograms,
@@ -28,7 +28,7 @@ from adjoint.calculus.rows.task import (
     WholeInput,
     compiled_at_once,
 )
-from adjoint.capture import Captured, Traced, capture, unwrap
+from adjoint.capture import Captured, Traced, capture, current, unwrap
 from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Variable
 from adjoint.transforms.by_rows import (
@@ -52,6 +52,33 @@ def has_rows(tree: Any) -> bool:
     return Rows.exist and any(isinstance(leaf, Rows) for leaf in pytrees.leaves(tree))
 
 
+def maybe_over_rows(
+    call: Callable[[], Any],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What a call gives; or, where it has to do with rows, what a function does over them.
+
+    call: the function with these arguments, as if there were no rows.
+    """
+    if has_rows((args, kwargs)) and current() is None:
+        return over_rows(function, args, kwargs)
+    try:
+        return call()
+    except RowsMetError as error:
+        if current() is not None:  # the capture around it knows what stands for them
+            raise
+        return over_rows(function, args, kwargs, [error.rows])
+
+
+def rows_like(value: Any, met: Sequence[Rows]) -> Any:
+    """An array with as many entries along its first axis as there are rows, as rows."""
+    if np.ndim(value) and len(value) == len(met[0]):
+        return rows(np.asarray(value), min(x.chunk for x in met))
+    return value
+
+
 class _RowPrograms(NamedTuple):
     """The passes of a captured function, by how many rows they take, and what comes after.
 
@@ -70,19 +97,40 @@ hold_over_forks(_lock)
 CLEARED_TOO.append(_held.clear)
 
 
-def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function gives for arguments of which some are rows.
+def over_rows(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    met: list[Rows] | None = None,
+) -> Any:
+    """What a function gives for arguments of which some are rows, or that uses others.
+
+    met: those others that are known already, to which the rest is added.
 
     Raises:
         RowsError: it needs all rows at once.
         ArgumentError: rows of different numbers.
         ValueNeededError: it asks for the value of a row.
     """
-    leaves, treedef = pytrees.flatten((args, kwargs))
+    met = [] if met is None else met
+    while True:  # until all are known that the function uses
+        try:
+            return _over_rows(function, tuple(met), args, kwargs)
+        except RowsMetError as error:
+            if any(error.rows is rows for rows in met):
+                raise
+            met.append(error.rows)
+
+
+def _over_rows(
+    function: Callable[..., Any], met: tuple[Rows, ...], args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """What a function gives. met: rows that it uses, besides those among its arguments."""
+    leaves, treedef = pytrees.flatten((met, args, kwargs))
     given = [leaf for leaf in leaves if isinstance(leaf, Rows) or is_numeric(leaf)]
     sources = [leaf for leaf in given if isinstance(leaf, Rows)]
     count, chunk = _sizes(sources)
-    captured = _captured(function, leaves, treedef, given)
+    captured = _captured(function, leaves, treedef, given, met)
     constants = [unwrap(constant) for constant in captured.constants]
     held = _prepared(captured, _marks(given, constants, count), count)
     program = held.stages.marks.program
@@ -90,9 +138,9 @@ def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
             values[equation.outputs[0]] = RowNumbers()
-    rows = _run_passes(held, values, count, chunk)
+    row_results = _run_passes(held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
-    results = [rows[atom] if atom in rows else next(rest) for atom in program.outputs]
+    results = [row_results[atom] if atom in row_results else next(rest) for atom in program.outputs]
     return pytrees.unflatten(captured.treedef, results)
 
 
@@ -106,15 +154,23 @@ def _sizes(sources: Sequence[Rows]) -> tuple[int, int]:
 
 
 def _captured(
-    function: Callable[..., Any], leaves: Sequence[Any], treedef: Any, given: Sequence[Any]
+    function: Callable[..., Any],
+    leaves: Sequence[Any],
+    treedef: Any,
+    given: Sequence[Any],
+    met: Sequence[Rows],
 ) -> Captured:
     def call(target: Any, traced: list[Traced]) -> Any:
         waiting = iter(traced)
         whole = [
             next(waiting) if isinstance(leaf, Rows) or is_numeric(leaf) else leaf for leaf in leaves
         ]
-        args, kwargs = pytrees.unflatten(treedef, whole)
-        return target(*args, **kwargs)
+        arrays, args, kwargs = pytrees.unflatten(treedef, whole)
+        token = STANDING.set({id(rows): array for rows, array in zip(met, arrays, strict=True)})
+        try:
+            return target(*args, **kwargs)
+        finally:
+            STANDING.reset(token)
 
     types = [leaf.whole_type if isinstance(leaf, Rows) else type_of(leaf) for leaf in given]
     known = {n: leaf for n, leaf in enumerate(given) if not isinstance(leaf, Rows)}
@@ -180,7 +236,7 @@ def _run_passes(
     held: _RowPrograms, values: dict[Variable, Any], count: int, chunk: int
 ) -> dict[Any, Any]:
     """Run all passes: partial results come to be among the values; what has rows is returned."""
-    rows: dict[Any, Any] = {}
+    row_results: dict[Any, Any] = {}
     bounds = [(start, min(start + chunk, count)) for start in range(0, count, chunk)]
     stages = [stage for stage, _ in _passes_of(held, min(chunk, count))]
     engine = engine_in_force()
@@ -193,8 +249,8 @@ def _run_passes(
             else:
                 columns = zip(*engine.map(task, bounds, advance), strict=True)
                 joined = [np.concatenate(column) for column in columns]
-                rows.update(zip(stage.outputs, joined, strict=True))
-    return rows
+                row_results.update(zip(stage.outputs, joined, strict=True))
+    return row_results
 
 
 def _chunk_settings(held: _RowPrograms, count: int) -> AbstractContextManager[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,12 +14,35 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
+from adjoint.capture import AwaitedArray
 
 _CHUNK_BYTES: Final = 1 << 22  # of rows that are read at a time, if nobody says how many
 
 
-class Rows:
+class RowsMetError(ArgumentTypeError):
+    """Rows came up where an array is wanted, and no argument stood for them.
+
+    rows: which.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(
+            "rows are read some at a time, and are no array: compute with them in a function that "
+            "ad.jit, ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian, ad.hvp, ad.jvp, ad.vjp, "
+            "ad.linearize or ad.derivative is given."
+        )
+        self.rows = rows
+
+
+# What stands for rows in the function that is being captured, by their identity.
+STANDING: ContextVar[Mapping[int, Any]] = ContextVar("adjoint_rows")
+_NOTHING: Final[Mapping[int, Any]] = MappingProxyType({})
+
+
+class Rows(AwaitedArray):
     """Rows that are read some at a time: what `rows` gives.
+
+    In a function that is captured, they are an array of all of them.
 
     Args:
         source: what they come from.
@@ -46,12 +71,12 @@ class Rows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise ArgumentTypeError(
-            "rows are read some at a time, and are no array: give them as an argument to what "
-            "ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian or ad.jit has made, and not to "
-            "NumPy, nor from outside of the function."
-        )
+    def traced(self) -> Any:
+        """What stands for all of them, where a function is captured."""
+        array = STANDING.get(_NOTHING).get(id(self))
+        if array is None:
+            raise RowsMetError(self)
+        return array
 
     @property
     def whole_type(self) -> ArrayType:

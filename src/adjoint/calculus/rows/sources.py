@@ -60,7 +60,8 @@ class ArrayParts:
         self._starts = [0, *accumulate(int(part.shape[0]) for part in parts)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (self.shape, self.dtype, [_recipe(part) for part in self.parts])
+        recipes = [_recipe(part) or (_same, (part,)) for part in self.parts]
+        return _opened, (self.shape, self.dtype, recipes)
 
     def reader(self) -> RowReader:
         """Itself."""

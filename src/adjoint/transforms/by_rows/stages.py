@@ -202,4 +202,3 @@ def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
             index[of.axis] = (0, chunk, 1)
             params["index"] = tuple(index)
     return operation(equation.primitive, **params)
-
