@@ -32,6 +32,7 @@ from adjoint.capture import Captured, Traced, capture, current, unwrap
 from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Variable
 from adjoint.transforms.by_rows import (
+    ZERO,
     RowMark,
     RowPass,
     RowPasses,
@@ -40,6 +41,7 @@ from adjoint.transforms.by_rows import (
     staged,
 )
 
+_SMALL: Final = 1024  # entries of constants of which it is asked whether they are zero
 _LIMIT: Final = 64  # functions whose programs are held
 _MEANING: Final = (
     "follows from rows, of which some are read at a time, so that no values are there while the "
@@ -184,8 +186,11 @@ def _marks(given: Sequence[Any], constants: Sequence[Any], count: int) -> list[R
     for constant in constants:
         places = [n for n, length in enumerate(np.shape(constant)) if length == count]
         axis = places[0] if len(places) == 1 else None
-        counted = axis is not None and _counts(constant, count)
-        marks.append(RowMark(axis, counted=counted))
+        if axis is None:
+            zero = np.size(constant) <= _SMALL and not np.any(constant)
+            marks.append(ZERO if zero else RowMark())
+        else:
+            marks.append(RowMark(axis, counted=_counts(constant, count)))
     return marks
 
 

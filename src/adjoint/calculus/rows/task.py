@@ -172,7 +172,7 @@ class ChunkTask:
     """A pass over rows, to be done chunk by chunk.
 
     programs: of the sizes of chunks. inputs: what they take. combined: how partial results of
-    chunks become that of all, each one `add`, `maximum` or `minimum`; empty if results have rows.
+    chunks become those of all (see `RowMark`); empty if results have rows.
     """
 
     def __init__(

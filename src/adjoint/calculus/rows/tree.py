@@ -17,9 +17,9 @@ Bounds = tuple[int, int]  # the number of the first row, and that after the last
 
 
 def together(combined: Sequence[str], one: Results, other: Results) -> Results:
-    """Two partial results as one. combined: how, for each: `add`, `maximum` or `minimum`."""
+    """Two partial results as one. combined: how, for each (see `RowMark`)."""
     triples = zip(combined, one, other, strict=True)
-    return tuple([getattr(np, how)(x, y) for how, x, y in triples])
+    return tuple([x if how == "either" else getattr(np, how)(x, y) for how, x, y in triples])
 
 
 def first_half(count: int) -> int:
