@@ -27,6 +27,7 @@ CASES = {
     "unjitted": "benchmarks.unjitted",
     "exceptions": "benchmarks.exceptions",
     "devices": "benchmarks.devices",
+    "rows": "benchmarks.rows",
     "waits": "benchmarks.waits",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",
