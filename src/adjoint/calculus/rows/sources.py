@@ -5,17 +5,19 @@ A source is read by a *reader*, one for each pass, from the first row to the las
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import accumulate, pairwise
-from mmap import ALLOCATIONGRANULARITY
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 
+_KEPT: Final = 1 << 27  # bytes of a file before a chunk that stay mapped: other threads compute
+_CAN_ADVISE: Final = hasattr(mmap, "MADV_DONTNEED")
 _Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -74,6 +76,8 @@ class ArrayParts:
             low, high = max(start, first), min(stop, last)
             if low < high:
                 slices.append(part[low - first : high - first])
+                if isinstance(part, np.memmap):
+                    _advise(part, low - first, high - first)
         return slices
 
     def read(self, start: int, stop: int) -> Any:
@@ -94,6 +98,29 @@ def _stored_together(part: Any) -> int | None:
         return None
     first = chunks[0]
     return int(max(first) if isinstance(first, tuple) else first)
+
+
+def _advise(part: Any, start: int, stop: int) -> None:
+    """Have the system read the next rows of a file meanwhile, and let go of those long past.
+
+    What is let go of can be read again: a file that is only read has it.
+    """
+    mapped = part._mmap
+    if mapped is None or part.mode != "r" or not part.flags.c_contiguous or not _CAN_ADVISE:
+        return
+    begin = part.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    low, high = begin + start * part.strides[0], begin + stop * part.strides[0]
+    _on_pages(mapped, mmap.MADV_WILLNEED, high, 2 * high - low)
+    _on_pages(mapped, mmap.MADV_DONTNEED, 2 * low - high - _KEPT, low - _KEPT)
+
+
+def _on_pages(mapped: Any, advice: int, start: int, stop: int) -> None:
+    """Advise of the pages of a mapped file from one byte to another."""
+    page = mmap.PAGESIZE
+    first = max(0, start) // page * page
+    last = min(stop, len(mapped))
+    if first < last:
+        mapped.madvise(advice, first, last - first)
 
 
 # --- on the way to other processes ----------------------------------------------------------------
@@ -124,7 +151,7 @@ def _memmap_recipe(part: Any) -> _Recipe | None:
     if mapped is None or part.filename is None or part.mode == "c" or not part.flags.c_contiguous:
         return None
     # A slice has the offset of what it was taken from. Files are mapped from the start of a page.
-    page = part.offset - part.offset % ALLOCATIONGRANULARITY
+    page = part.offset - part.offset % mmap.ALLOCATIONGRANULARITY
     offset = page + part.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
     return _open_memmap, (str(part.filename), offset, part.dtype, part.shape)
 
