@@ -170,7 +170,7 @@ def descend(
     start = pytrees.tree_map(_as_inexact, x0)
     problem = _DescentProblem(function, args, infer(x0) if space is None else space, rule)
     if checkpoint is None:
-        run = _Run(problem, direction, *problem.start(start))
+        run = _DescentRun(problem, direction, *problem.start(start))
         with progress_bar(progress, max_iterations) as bar:
             return run.to_end(tolerance, absolute_tolerance, max_iterations, callback, bar)
     native = settings().native
@@ -181,14 +181,14 @@ def descend(
     ):
         state = file.read()
         if state is None:
-            run = _Run(problem, direction, *problem.start(start))
+            run = _DescentRun(problem, direction, *problem.start(start))
         else:
-            run = _Run.again(problem, direction, state)
+            run = _DescentRun.again(problem, direction, state)
         run.file = file
         return run.to_end(tolerance, absolute_tolerance, max_iterations, callback, bar)
 
 
-class _Run:
+class _DescentRun:
     """A descent on its way: where it is, and what it needs to go on from there."""
 
     def __init__(
@@ -206,7 +206,9 @@ class _Run:
         self.file: DescentFile | None = None
 
     @classmethod
-    def again(cls, problem: _DescentProblem, direction: DirectionRule, state: DescentState) -> _Run:
+    def again(
+        cls, problem: _DescentProblem, direction: DirectionRule, state: DescentState
+    ) -> _DescentRun:
         """The run that a file holds the state of."""
         value, _ = problem.evaluate(state.here.x)
         if value != state.here.value:

@@ -229,23 +229,19 @@ def writing(
     """
     if inside():
         return ours(*args, **kwargs)
+    if holds_awaited((*args, kwargs)):
+        args, kwargs = stood_for(tuple(args)), stood_for(kwargs)
     try:
-        values = [plain(argument) for argument in args]
-        named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+        values, named = plain(list(args)), plain(kwargs)
     except MeetsContainer:
         check_written(theirs, args, kwargs)
         return writing(targets, theirs, ours, plain_numbers(args), plain_numbers(kwargs))
-    except MeetsAwaited:
-        return writing(targets, theirs, ours, stood_for(tuple(args)), stood_for(kwargs))
     except Unvalued:
-        if holds_awaited((*args, kwargs)):
-            return writing(targets, theirs, ours, stood_for(tuple(args)), stood_for(kwargs))
         with refusing(), recording_for(args, kwargs):
             return ours(*args, **kwargs)
     if not any_slot(args) and not any_slot(kwargs):
         return ours(*args, **kwargs)  # all is known: NumPy's own writing
-    chains = [array for target in targets for array in _chain(target)]
-    before = [(array, array._trace, array._slot, array._value) for array in chains]
+    before = [(x, x._trace, x._slot, x._value) for target in targets for x in _chain(target)]
     starts = [(trace, len(trace.records)) for trace in captures()]
     refusals = [(trace, trace.refusal) for trace in captures()]
 
