@@ -21,6 +21,22 @@ from adjoint.base.linear_algebra_threads import linear_algebra_on
 from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_of, without
 
 
+class GivenEngine:
+    """An engine as the user has given it, which need not be hashable. value: that."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenEngine) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What can be set: see `config`."""
@@ -107,9 +123,10 @@ class Settings:
             )
 
     def _check_rows(self) -> None:
-        if self.engine is not None:
+        if self.engine is not None and not isinstance(self.engine, GivenEngine):
             for check in ENGINES:
                 check(self.engine)
+            object.__setattr__(self, "engine", GivenEngine(self.engine))
         if not (
             self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
         ):

@@ -31,12 +31,12 @@ class Engine(Protocol):
 
 def engine_in_force() -> Engine:
     """What `ad.config(engine=...)` says, or threads on all cores that may be used."""
-    chosen, threads = settings().engine, settings().threads
-    if chosen is None:
+    given, threads = settings().engine, settings().threads
+    if given is None:
         return ThreadsEngine(threads or cores())
-    if _is_client(chosen):
-        return ClientEngine(chosen)
-    return CommunicatorEngine(chosen, threads or 1)
+    if _is_client(given.value):
+        return ClientEngine(given.value)
+    return CommunicatorEngine(given.value, threads or 1)
 
 
 def _is_client(value: Any) -> bool:
