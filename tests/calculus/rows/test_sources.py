@@ -13,6 +13,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.calculus.rows import sources
 from tests.calculus.rows.functions import COUNT, RANDOM, W, X, Y, close, squares
 
 
@@ -197,6 +198,17 @@ def test_iterators_are_used_up_by_one_pass() -> None:
 
 
 # --- memory maps in other processes ---------------------------------------------------------------
+
+
+def test_large_files_are_let_go_of_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "x.npy", X)
+    expected = ad.grad(squares)(W, ad.rows(X, chunk=100), ad.rows(Y))
+    for kept in (0, 5000, 50_000):
+        monkeypatch.setattr(sources, "_KEPT", kept)
+        part = np.load(tmp_path / "x.npy", mmap_mode="r")
+        given = ad.rows([part[:333], part[333:]], chunk=100), ad.rows(Y)
+        for _ in range(2):
+            np.testing.assert_array_equal(ad.grad(squares)(W, *given), expected)
 
 
 def test_parts_of_files_are_named_and_opened_again(tmp_path: Path) -> None:

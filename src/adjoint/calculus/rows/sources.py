@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 
-_KEPT: Final = 1 << 27  # bytes of a file before a chunk that stay mapped: other threads compute
+_KEPT: Final = 1 << 29  # bytes of a file before a chunk that stay mapped: other threads compute
 _CAN_ADVISE: Final = hasattr(mmap, "MADV_DONTNEED")
 _Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -101,12 +101,14 @@ def _stored_together(part: Any) -> int | None:
 
 
 def _advise(part: Any, start: int, stop: int) -> None:
-    """Have the system read the next rows of a file meanwhile, and let go of those long past.
+    """Have the system read the next rows of a large file meanwhile, and let go of those long past.
 
     What is let go of can be read again: a file that is only read has it.
     """
     mapped = part._mmap
-    if mapped is None or part.mode != "r" or not part.flags.c_contiguous or not _CAN_ADVISE:
+    if part.nbytes <= _KEPT or mapped is None or part.mode != "r" or not _CAN_ADVISE:
+        return
+    if not part.flags.c_contiguous:
         return
     begin = part.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
     low, high = begin + start * part.strides[0], begin + stop * part.strides[0]
