@@ -30,6 +30,7 @@ CASES = {
     "exceptions": "benchmarks.exceptions",
     "devices": "benchmarks.devices",
     "sparse": "benchmarks.sparse",
+    "rows": "benchmarks.rows",
     "waits": "benchmarks.waits",
     "capture": "benchmarks.capture",
     "compile": "benchmarks.compile_time",

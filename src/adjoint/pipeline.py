@@ -39,12 +39,14 @@ from adjoint.optimise import forget_simplified, roll, simplify
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.moving import BROADCAST, FILL
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
 from adjoint.transforms.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
 _ASIDE: Final = 4  # runs of a part of what is compiled, one of which counts
+_MANY: Final = 1 << 16  # equal numbers, from which they are made where they are used
 _REPETITIVE: Final = 5_000  # equations without loops from which repeated work is merged first
 
 
@@ -411,6 +413,12 @@ def alone(inputs: int, arguments: int) -> tuple[int | None, ...]:
     return (*range(inputs), *[None] * (arguments - inputs))
 
 
+def _is_spread(equation: Equation) -> bool:
+    """Whether an equation makes many equal numbers, which capture need not hold."""
+    many = equation.outputs[0].type.size >= _MANY
+    return many and equation.derived and equation.primitive in (FILL, BROADCAST)
+
+
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
     """Record a program in the capture that traces its arguments."""
     values: dict[Variable, Any] = dict(zip(program.inputs, arguments, strict=True))
@@ -422,7 +430,7 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
         operands = [value(atom) for atom in equation.inputs]
         whole = zip(equation.inputs, operands, strict=True)
         exact = [atom if isinstance(atom, Literal) else x for atom, x in whole]
-        if starts_masks(equation):
+        if starts_masks(equation) or _is_spread(equation):
             results = apply_beside(equation.operation, arguments, exact)
         elif not all(map(is_known, operands)):  # literals stay what they are
             results = apply(equation.operation, exact)

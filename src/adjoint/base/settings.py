@@ -21,6 +21,22 @@ from adjoint.base.linear_algebra_threads import linear_algebra_on
 from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_of, without
 
 
+class GivenEngine:
+    """An engine as the user has given it, which need not be hashable. value: that."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenEngine) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What can be set: see `config`."""
@@ -35,6 +51,8 @@ class Settings:
     cache: bool | str | None = None
     executor: Any = None
     device: str | None = None
+    engine: Any = None
+    progress: bool | Callable[[int, int], Any] | None = None
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
     choice: PackageChoice = field(init=False, repr=False, compare=False)  # of these names
@@ -57,6 +75,7 @@ class Settings:
         self._check_threads()
         self._check_executor()
         self._check_cache()
+        self._check_rows()
         self._choose()
 
     def _choose(self) -> None:
@@ -103,6 +122,19 @@ class Settings:
                 "the working directory."
             )
 
+    def _check_rows(self) -> None:
+        if self.engine is not None and not isinstance(self.engine, GivenEngine):
+            for check in ENGINES:
+                check(self.engine)
+            object.__setattr__(self, "engine", GivenEngine(self.engine))
+        if not (
+            self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
+        ):
+            raise ArgumentTypeError(
+                "progress must be None, True, False or a function of how many chunks of rows are "
+                f"done, and of how many, got {self.progress!r}."
+            )
+
     def _check_threads(self) -> None:
         if self.threads is None:
             return
@@ -116,6 +148,9 @@ class Settings:
 
 # Executors by name, made for a device: the floor of executors says which there are.
 EXECUTORS: dict[str, Callable[[str | None], Any]] = {}
+
+# What refuses an engine that is none: who runs rows says so.
+ENGINES: list[Callable[[Any], None]] = []
 
 _current: ContextVar[Settings] = ContextVar("adjoint_settings", default=Settings())
 
@@ -141,6 +176,8 @@ class Changes(TypedDict, total=False):
     cache: bool | str | os.PathLike[str] | None
     executor: Any
     device: str | None
+    engine: Any
+    progress: bool | Callable[[int, int], Any] | None
     enter: str | Iterable[str]
     leave: str | Iterable[str]
 
@@ -171,6 +208,11 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
             None for the native executor.
         device: where programs run: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. By itself it
             chooses XLA; None for the first device that XLA has.
+        engine: where chunks of rows are computed (see `ad.rows`): a `dask.distributed.Client`, a
+            communicator of mpi4py's, or None for the cores of this machine.
+        progress: a bar on stderr while rows are read: None for one after some seconds, if stderr is
+            a terminal and the package `rich` is installed; True for one at once; False for none; or
+            a function of how many chunks are done, and of how many.
         replay: whether a call that is proven to give the same program as an earlier one runs that
             program, and not the function.
         enter: names of packages or modules whose code is entered, although it is not by itself.

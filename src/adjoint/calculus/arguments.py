@@ -29,7 +29,7 @@ from adjoint.base.errors import (
 )
 from adjoint.base.held import hold
 from adjoint.calculus.leaves import covector_in
-from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.capture import AwaitedArray, Captured, Traced, capture, traced_type
 from adjoint.capture.recording.valued import value_of
 from adjoint.spaces import Covector
 
@@ -127,6 +127,12 @@ class Chosen:
         leaf = leaf if value is None else value
         where, kind = self.path(number), type(leaf)
         if type(leaf) is not Traced and not is_numeric(leaf):
+            if isinstance(leaf, AwaitedArray):
+                raise NotDifferentiableError(
+                    f"{where} is rows that are read some at a time, with respect to which nothing "
+                    "is differentiated here. Leave them to the closure: write "
+                    "ad.vjp(lambda w: f(w, x, y), w), for x and y of ad.rows."
+                )
             numpys = isinstance(leaf, (np.ndarray, np.generic))  # of text, say
             name = f"dtype {leaf.dtype}" if numpys else f"the type {class_name(kind)}"
             raise NotDifferentiableError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.captures import captured as captured_for
 from adjoint.calculus.leaves import refuse_covector_results
-from adjoint.capture import Captured, Traced, capture, traced_type
+from adjoint.calculus.rows import Rows, rows
+from adjoint.calculus.rows.passes import maybe_over_rows
+from adjoint.capture import AwaitedArray, Captured, Traced, capture, current, traced_type
 from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.valued import value_of
 from adjoint.pipeline import prepare, run, watch_all
@@ -28,7 +31,9 @@ Axes = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
 
 
 @named
-def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> Callable[..., Any]:
+def vmap(
+    function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0, chunk: int | None = None
+) -> Callable[..., Any]:
     """A function of one example as a function of a batch, without a loop.
 
     Args:
@@ -38,6 +43,9 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             integer, None for an argument that all examples share, or a tree of such for a pytree
             argument.
         out_axes: where the batch axis goes in the results.
+        chunk: how many examples are computed at a time, so that memory holds what is between
+            arguments and results for so many; None for all. Batch axes must be the first ones, and
+            `ad.rows` may stand for arguments.
 
     Returns:
         A function of the batch, whose results have the batch axis at `out_axes`.
@@ -45,6 +53,7 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
     Raises:
         ShapeError: batch axes of different lengths.
         ValueNeededError: the function asked for a value.
+        RowsError: with `chunk`, or for rows, results have the batch axis elsewhere.
         ArgumentError: an axis that an argument or a result does not have, no argument with a batch
             axis, or an `in_axes` with more or fewer entries than there are arguments.
         ArgumentTypeError: what is given is no function, an axis no integer, or an argument with a
@@ -64,6 +73,11 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
     origin, function = function, core(function)
 
     def batched(*args: Any, **kwargs: Any) -> Any:
+        if chunk is not None and current() is None:
+            args = _in_chunks(args, in_axes, chunk)
+        return maybe_over_rows(partial(at_once, *args, **kwargs), at_once, args, kwargs)
+
+    def at_once(*args: Any, **kwargs: Any) -> Any:
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
         # What is neither an array nor a number is passed on as it is.
@@ -87,8 +101,25 @@ def vmap(function: Callable[..., Any], in_axes: Axes = 0, out_axes: int = 0) -> 
             results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
 
-    options = {"in_axes": in_axes, "out_axes": out_axes}
+    options = {"in_axes": in_axes, "out_axes": out_axes, "chunk": chunk}
     return derived(batched, vmap, origin, options)
+
+
+def _in_chunks(args: tuple[Any, ...], in_axes: Axes, chunk: int) -> tuple[Any, ...]:
+    """The arguments with rows in the place of what has a batch axis."""
+    leaves, treedef = pytrees.flatten(args)
+    axes = _axes(in_axes, args)
+    if any(axes):
+        raise ArgumentError(
+            "With chunk, the batch axis of all arguments must be their first, or None. Write "
+            "np.moveaxis(x, axis, 0)."
+        )
+    parts = [
+        leaf if axis is None or isinstance(leaf, Rows) else rows(np.asarray(leaf), chunk)
+        for leaf, axis in zip(leaves, axes, strict=True)
+    ]
+    whole: tuple[Any, ...] = pytrees.unflatten(treedef, parts)
+    return whole
 
 
 class _Batch:
@@ -213,7 +244,7 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
 def _normal(axis: int | None, leaf: Any) -> int | None:
     if axis is None:
         return None
-    if not _is_array(leaf):
+    if not _is_array(leaf) and not isinstance(leaf, AwaitedArray):
         way = conversion_of(leaf)
         numbers = "" if way is None else f"pass its numbers, {way}; "
         raise ArgumentTypeError(
@@ -222,7 +253,7 @@ def _normal(axis: int | None, leaf: Any) -> int | None:
         )
     if isinstance(leaf, np.ndarray):
         check_plain(leaf)
-    ndim = traced_type(leaf).ndim
+    ndim = len(leaf.shape) if isinstance(leaf, AwaitedArray) else traced_type(leaf).ndim
     if not -ndim <= axis < ndim:
         raise ArgumentError(
             f"in_axes names axis {axis} of an argument with {ndim} axes; pass None for what all "

@@ -10,9 +10,9 @@ from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Parameters, core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
-from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results
+from adjoint.calculus.linearisation import split_outputs
 from adjoint.calculus.planning import Mode, ModeName, as_mode, check_real, jacobian_program
 from adjoint.calculus.sparsity import (
     check_sparse_mode,

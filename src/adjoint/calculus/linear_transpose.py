@@ -11,9 +11,9 @@ from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.errors import NotLinearError
 from adjoint.calculus.arguments import Chosen, check_callable
-from adjoint.calculus.derivative import all_of, zero_of
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.linearisation import all_of, zero_of
 from adjoint.capture import Captured, Traced
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program

@@ -26,6 +26,7 @@ from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import arrays as numpy_arrays
 from adjoint.capture.recording import questions
 from adjoint.capture.recording.applying import apply, apply_beside, concrete, hush, peek, settle
+from adjoint.capture.recording.awaited import AwaitedArray, stood_for
 from adjoint.capture.recording.escape import closes_over, sealed
 from adjoint.capture.recording.trace import current
 from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap, wrap
@@ -33,6 +34,7 @@ from adjoint.capture.scipy import sparse
 from adjoint.capture.scipy import table as scipy_table
 
 __all__ = [
+    "AwaitedArray",
     "Captured",
     "Traced",
     "apply",
@@ -76,6 +78,7 @@ __all__ = [
     "sealed",
     "settle",
     "sparse",
+    "stood_for",
     "traced_type",
     "ufunc_methods",
     "ufuncs",

@@ -8,7 +8,17 @@ from typing import Any, Final, NamedTuple
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, is_numeric
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError
-from adjoint.capture import Captured, Traced, apply, capture, current, is_known, traced_type, wrap
+from adjoint.capture import (
+    Captured,
+    Traced,
+    apply,
+    capture,
+    current,
+    is_known,
+    stood_for,
+    traced_type,
+    wrap,
+)
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
@@ -46,6 +56,7 @@ class TakenApart(NamedTuple):
 def take_apart(tree: Any, name: str) -> TakenApart:
     """The leaves and the structure of what the user gave; ArgumentTypeError if it is not arrays."""
     leaves, treedef = pytrees.flatten(tree)
+    leaves = [stood_for(leaf) for leaf in leaves]
     for leaf, path in zip(leaves, pytrees.paths(tree), strict=True):
         if type(leaf) is not Traced and not is_numeric(leaf):
             raise ArgumentTypeError(

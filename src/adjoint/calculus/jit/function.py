@@ -23,7 +23,7 @@ from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick
-from adjoint.calculus.rows.passes import has_rows, over_rows
+from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.constants import check_plain
@@ -189,8 +189,23 @@ class Kept:
 
         missed: the short way that was tried. held: how many guards held there, if it said so.
         """
-        if has_rows((args, kwargs)):
-            return over_rows(self.function, args, kwargs), None
+        quick = None
+
+        def call() -> Any:
+            nonlocal quick
+            results, quick = self._call(args, kwargs, missed, held)
+            return results
+
+        return maybe_over_rows(call, self.function, args, kwargs), quick
+
+    def _call(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        missed: Quick | None,
+        held: int | None,
+    ) -> tuple[Any, Quick | None]:
+        """The same where there are no rows."""
         if has_device_arrays((args, kwargs)):
             return on_host(partial(self.call, missed=None, held=None), args, kwargs)
         call = Call(self.function, args, kwargs)

@@ -24,7 +24,7 @@ from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
-from adjoint.calculus.rows.passes import has_rows, over_rows
+from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.users import is_ours
 from adjoint.capture.facts.survey import With
@@ -110,9 +110,10 @@ def replay(
     """
     chosen = settings()
     if way is None or not chosen.replay or current() is not None:
-        if has_rows((args, kwargs)) and current() is None:
-            return over_rows(partial(compute, function), args, kwargs)
-        return compute(function, *args, **kwargs)
+        if current() is not None:
+            return compute(function, *args, **kwargs)
+        call = partial(compute, function, *args, **kwargs)
+        return maybe_over_rows(call, partial(compute, function), args, kwargs)
     shelf = shelf_of(way, function)
     root = function if extra is None else With(function, extra)
     quick: Quick | None = shelf.latest
@@ -131,7 +132,8 @@ def replay(
                     return results[0] if treedef is None else treedef.unflatten(results)
         else:
             quick = None
-    return _slowly(shelf, way, compute, root, args, kwargs, quick, held)
+    call = partial(_slowly, shelf, way, compute, root, args, kwargs, quick, held)
+    return maybe_over_rows(call, partial(compute, function), args, kwargs)
 
 
 def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -157,9 +159,6 @@ def _slowly(
     missed: Quick | None,
     held: int | None,
 ) -> Any:
-    if has_rows((args, kwargs)):
-        inner = root.function if type(root) is With else root
-        return over_rows(partial(compute, inner), args, kwargs)
     if has_device_arrays((args, kwargs)):
         device = device_in((args, kwargs))
         args, kwargs = to_host((args, kwargs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.settings import config, settings
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.gradient import value_and_grad
 from adjoint.calculus.optimize.directions import DirectionRule, steepest_descent
@@ -18,6 +20,7 @@ from adjoint.calculus.optimize.line_search import LineSearch, StepRule
 from adjoint.calculus.optimize.progress import Progress, progress_bar
 from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Descent, Iterate, Reason, Step
+from adjoint.calculus.optimize.saved import DescentFile, DescentState, SavedIterate
 from adjoint.calculus.representation import space_of
 from adjoint.spaces import Space, TangentBundle, infer
 from adjoint.spaces.values import describe
@@ -75,6 +78,12 @@ class _DescentProblem:
             self.evaluations,
         )
 
+    def restored(self, saved: SavedIterate) -> Iterate:
+        """An iterate that was kept in a file."""
+        self.evaluations = saved.evaluations
+        trial = Trial(saved.length, saved.x, saved.value, 0.0, saved.components)
+        return self.iterate(saved.number, trial, saved.direction)
+
     def step_from(
         self, here: Iterate, components: Any, direction: Any, guess: float
     ) -> Trial | Reason:
@@ -104,6 +113,7 @@ def descend(
     max_iterations: int = 1000,
     callback: Callable[[Iterate], Any] | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Descent:
     """Minimise a function by steepest descent, x - ∇f(x)/(2η), in a chosen space (E.1.40-E.1.43).
 
@@ -125,6 +135,9 @@ def descend(
         callback: called with the `Iterate` at the start and after every step; it ends the descent
             by returning True.
         progress: whether to show a progress bar, which needs the package `rich`.
+        checkpoint: a file in which the state is kept, about once a second and at the end. If it is
+            there already, the descent goes on from it: to the same end, to the last bit, as if it
+            had not been interrupted. Programs are compiled at once, as NumPy rounds otherwise.
 
     Returns:
         A `Descent`: the point `x` where it ended, value, gradient, reason and the history of steps.
@@ -132,7 +145,8 @@ def descend(
     Raises:
         NotDifferentiableError: x0 holds integers, or the value is no real scalar.
         MembershipError: x0 is not in the space.
-        ArgumentError: value or gradient at x0 are not finite, or a tolerance makes no sense.
+        ArgumentError: value or gradient at x0 are not finite, a tolerance makes no sense, or the
+            file of `checkpoint` is damaged, or of another start or function.
         ArgumentTypeError: a rule is none, or args is no tuple.
         DroppedDerivativeError: inside of a function that is differentiated: `ad.implicit.argmin`
             has a derivative.
@@ -153,39 +167,105 @@ def descend(
     _check_rules(step, direction)
     _check_limits(tolerance, absolute_tolerance, max_iterations)
     rule = LineSearch() if step is None else step
+    start = pytrees.tree_map(_as_inexact, x0)
     problem = _DescentProblem(function, args, infer(x0) if space is None else space, rule)
-    here, components = problem.start(pytrees.tree_map(_as_inexact, x0))
-    bound = max(absolute_tolerance, tolerance * here.gradient_norm)
-    with progress_bar(progress, max_iterations) as bar:
-        return _run(problem, here, components, direction, bound, max_iterations, callback, bar)
+    if checkpoint is None:
+        run = _DescentRun(problem, direction, *problem.start(start))
+        with progress_bar(progress, max_iterations) as bar:
+            return run.to_end(tolerance, absolute_tolerance, max_iterations, callback, bar)
+    native = settings().native
+    with (
+        config(native=True if native is None else native),
+        DescentFile(checkpoint, start) as file,
+        progress_bar(progress, max_iterations) as bar,
+    ):
+        state = file.read()
+        if state is None:
+            run = _DescentRun(problem, direction, *problem.start(start))
+        else:
+            run = _DescentRun.again(problem, direction, state)
+        run.file = file
+        return run.to_end(tolerance, absolute_tolerance, max_iterations, callback, bar)
 
 
-def _run(
-    problem: _DescentProblem,
-    here: Iterate,
-    components: Any,
-    direction: DirectionRule,
-    bound: float,
-    limit: int,
-    callback: Callable[[Iterate], Any] | None,
-    bar: Progress,
-) -> Descent:
-    history = [_entry(here)]
-    previous: Iterate | None = None
-    guess = problem.step.first
-    lowest = _Lowest(here)
-    while True:
-        bar.show(here)
-        reason = _ending(here, bound, limit, lowest, callback)
-        if reason is not None:
-            return _result(here, problem.evaluations, reason, history)
-        towards = direction(here, previous)
-        trial = problem.step_from(here, components, towards, guess)
+class _DescentRun:
+    """A descent on its way: where it is, and what it needs to go on from there."""
+
+    def __init__(
+        self, problem: _DescentProblem, direction: DirectionRule, here: Iterate, components: Any
+    ) -> None:
+        self.problem = problem
+        self.direction = direction
+        self.here = here
+        self.components = components
+        self.previous: Iterate | None = None
+        self.components_before: Any = None
+        self.guess = problem.step.first
+        self.history = [_entry(here)]
+        self.lowest = _Lowest(here)
+        self.file: DescentFile | None = None
+
+    @classmethod
+    def again(
+        cls, problem: _DescentProblem, direction: DirectionRule, state: DescentState
+    ) -> _DescentRun:
+        """The run that a file holds the state of."""
+        value, _ = problem.evaluate(state.here.x)
+        if value != state.here.value:
+            raise ArgumentError(
+                f"The file of checkpoint holds the value {state.here.value!r} of the function, and "
+                f"at the same point it is now {value!r}. Give the same function and data, or "
+                "another file."
+            )
+        previous = None if state.previous is None else problem.restored(state.previous)
+        run = cls(problem, direction, problem.restored(state.here), state.here.components)
+        if state.previous is not None:
+            run.previous, run.components_before = previous, state.previous.components
+        run.guess, run.history = state.guess, list(state.history)
+        run.lowest.value, run.lowest.gradient_norm, run.lowest.age = state.lowest
+        return run
+
+    def _state(self) -> DescentState:
+        previous = self.previous
+        return DescentState(
+            SavedIterate.of(self.here, self.components),
+            None if previous is None else SavedIterate.of(previous, self.components_before),
+            self.guess,
+            tuple(self.history),
+            (self.lowest.value, self.lowest.gradient_norm, self.lowest.age),
+        )
+
+    def to_end(
+        self,
+        tolerance: float,
+        absolute_tolerance: float,
+        limit: int,
+        callback: Callable[[Iterate], Any] | None,
+        bar: Progress,
+    ) -> Descent:
+        """Go on until there is a reason to stop."""
+        bound = max(absolute_tolerance, tolerance * self.history[0].gradient_norm)
+        while True:
+            if self.file is not None:
+                self.file.note(self._state())
+            bar.show(self.here)
+            reason = _ending(self.here, bound, limit, self.lowest, callback)
+            reason = reason or self._step()
+            if reason is not None:
+                return _result(self.here, self.problem.evaluations, reason, self.history)
+
+    def _step(self) -> Reason | None:
+        """Take a step; or say why there is none."""
+        here = self.here
+        towards = self.direction(here, self.previous)
+        trial = self.problem.step_from(here, self.components, towards, self.guess)
         if isinstance(trial, Reason):
-            return _result(here, problem.evaluations, trial, history)
-        previous, guess, components = here, trial.length, trial.components
-        here = problem.iterate(here.number + 1, trial, towards)
-        history.append(_entry(here))
+            return trial
+        self.previous, self.components_before = here, self.components
+        self.guess, self.components = trial.length, trial.components
+        self.here = self.problem.iterate(here.number + 1, trial, towards)
+        self.history.append(_entry(self.here))
+        return None
 
 
 class _Lowest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,12 +14,25 @@ from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import ArgumentError, RowsError
 from adjoint.base.forking import hold_over_forks
-from adjoint.base.settings import config
-from adjoint.calculus.rows.source import Rows, chunks
-from adjoint.capture import Captured, Traced, capture, unwrap
-from adjoint.pipeline import CLEARED_TOO, Compiled, compile_program, watch_all
+from adjoint.base.settings import Changes, config
+from adjoint.calculus.rows.engines import engine_in_force
+from adjoint.calculus.rows.progress import passes_shown
+from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, rows
+from adjoint.calculus.rows.task import (
+    ChunkInput,
+    ChunkPrograms,
+    ChunkTask,
+    ConstantRows,
+    RowNumbers,
+    SourceRows,
+    WholeInput,
+    compiled_at_once,
+)
+from adjoint.capture import Captured, Traced, capture, current, unwrap
+from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Variable
 from adjoint.transforms.by_rows import (
+    ZERO,
     RowMark,
     RowPass,
     RowPasses,
@@ -27,8 +40,8 @@ from adjoint.transforms.by_rows import (
     marked,
     staged,
 )
-from adjoint.transforms.by_rows.stages import combine
 
+_SMALL: Final = 1024  # entries of constants of which it is asked whether they are zero
 _LIMIT: Final = 64  # functions whose programs are held
 _MEANING: Final = (
     "follows from rows, of which some are read at a time, so that no values are there while the "
@@ -41,12 +54,43 @@ def has_rows(tree: Any) -> bool:
     return Rows.exist and any(isinstance(leaf, Rows) for leaf in pytrees.leaves(tree))
 
 
+def maybe_over_rows(
+    call: Callable[[], Any],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What a call gives; or, where it has to do with rows, what a function does over them.
+
+    call: the function with these arguments, as if there were no rows.
+    """
+    if has_rows((args, kwargs)) and current() is None:
+        return over_rows(function, args, kwargs)
+    try:
+        return call()
+    except RowsMetError as error:
+        if current() is not None:  # the capture around it knows what stands for them
+            raise
+        return over_rows(function, args, kwargs, [error.rows])
+
+
+def rows_like(value: Any, met: Sequence[Rows]) -> Any:
+    """An array with as many entries along its first axis as there are rows, as rows."""
+    if np.ndim(value) and len(value) == len(met[0]):
+        return rows(np.asarray(value), min(x.chunk for x in met))
+    return value
+
+
 class _RowPrograms(NamedTuple):
-    """The passes of a captured function, by how many rows they take, and what comes after."""
+    """The passes of a captured function, by how many rows they take, and what comes after.
+
+    programs: of a pass, by its number and the sizes of the chunks.
+    """
 
     stages: RowPasses
     final: Compiled
     passes: dict[int, list[tuple[RowPass, Compiled]]]
+    programs: dict[tuple[int, tuple[int, ...]], ChunkPrograms]
 
 
 _held: dict[Any, _RowPrograms] = {}
@@ -55,31 +99,50 @@ hold_over_forks(_lock)
 CLEARED_TOO.append(_held.clear)
 
 
-def over_rows(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function gives for arguments of which some are rows.
+def over_rows(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    met: list[Rows] | None = None,
+) -> Any:
+    """What a function gives for arguments of which some are rows, or that uses others.
+
+    met: those others that are known already, to which the rest is added.
 
     Raises:
         RowsError: it needs all rows at once.
         ArgumentError: rows of different numbers.
         ValueNeededError: it asks for the value of a row.
     """
-    leaves, treedef = pytrees.flatten((args, kwargs))
+    met = [] if met is None else met
+    while True:  # until all are known that the function uses
+        try:
+            return _over_rows(function, tuple(met), args, kwargs)
+        except RowsMetError as error:
+            if any(error.rows is rows for rows in met):
+                raise
+            met.append(error.rows)
+
+
+def _over_rows(
+    function: Callable[..., Any], met: tuple[Rows, ...], args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """What a function gives. met: rows that it uses, besides those among its arguments."""
+    leaves, treedef = pytrees.flatten((met, args, kwargs))
     given = [leaf for leaf in leaves if isinstance(leaf, Rows) or is_numeric(leaf)]
     sources = [leaf for leaf in given if isinstance(leaf, Rows)]
     count, chunk = _sizes(sources)
-    captured = _captured(function, leaves, treedef, given)
+    captured = _captured(function, leaves, treedef, given, met)
     constants = [unwrap(constant) for constant in captured.constants]
     held = _prepared(captured, _marks(given, constants, count), count)
     program = held.stages.marks.program
     values = dict(zip(program.inputs, [*given, *constants], strict=True))
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
-            values[equation.outputs[0]] = _RowNumbers()
-    # Machine code rounds an operation by what stands around it, NumPy the same way each time.
-    with config(native=False) if held.stages.repeats_exactly else nullcontext():
-        rows = _run_passes(held, values, count, chunk)
+            values[equation.outputs[0]] = RowNumbers()
+    row_results = _run_passes(held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
-    results = [rows[atom] if atom in rows else next(rest) for atom in program.outputs]
+    results = [row_results[atom] if atom in row_results else next(rest) for atom in program.outputs]
     return pytrees.unflatten(captured.treedef, results)
 
 
@@ -93,15 +156,23 @@ def _sizes(sources: Sequence[Rows]) -> tuple[int, int]:
 
 
 def _captured(
-    function: Callable[..., Any], leaves: Sequence[Any], treedef: Any, given: Sequence[Any]
+    function: Callable[..., Any],
+    leaves: Sequence[Any],
+    treedef: Any,
+    given: Sequence[Any],
+    met: Sequence[Rows],
 ) -> Captured:
     def call(target: Any, traced: list[Traced]) -> Any:
         waiting = iter(traced)
         whole = [
             next(waiting) if isinstance(leaf, Rows) or is_numeric(leaf) else leaf for leaf in leaves
         ]
-        args, kwargs = pytrees.unflatten(treedef, whole)
-        return target(*args, **kwargs)
+        arrays, args, kwargs = pytrees.unflatten(treedef, whole)
+        token = STANDING.set({id(rows): array for rows, array in zip(met, arrays, strict=True)})
+        try:
+            return target(*args, **kwargs)
+        finally:
+            STANDING.reset(token)
 
     types = [leaf.whole_type if isinstance(leaf, Rows) else type_of(leaf) for leaf in given]
     known = {n: leaf for n, leaf in enumerate(given) if not isinstance(leaf, Rows)}
@@ -115,8 +186,11 @@ def _marks(given: Sequence[Any], constants: Sequence[Any], count: int) -> list[R
     for constant in constants:
         places = [n for n, length in enumerate(np.shape(constant)) if length == count]
         axis = places[0] if len(places) == 1 else None
-        counted = axis is not None and _counts(constant, count)
-        marks.append(RowMark(axis, counted=counted))
+        if axis is None:
+            zero = np.size(constant) <= _SMALL and not np.any(constant)
+            marks.append(ZERO if zero else RowMark())
+        else:
+            marks.append(RowMark(axis, counted=_counts(constant, count)))
     return marks
 
 
@@ -125,14 +199,6 @@ def _counts(constant: Any, count: int) -> bool:
     numbers = np.asarray(constant)
     whole = numbers.dtype.kind in "iu" and numbers.size == count
     return whole and bool(np.array_equal(numbers.reshape(-1), np.arange(count)))
-
-
-class _RowNumbers:
-    """The numbers of rows, from which some are taken as from rows."""
-
-    def read(self, start: int, stop: int) -> Any:
-        """The numbers from one to before another."""
-        return np.arange(start, stop)
 
 
 def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowPrograms:
@@ -145,11 +211,11 @@ def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowP
         except RowsError as error:
             _point_at_line(error, captured)
             raise
-        final = compile_program(stages.final, watch_all(stages.final))
+        final = compiled_at_once(stages.final)  # so that the first call has the bits of all
         with _lock:
             if len(_held) >= _LIMIT:
                 _held.clear()
-            held = _held.setdefault(key, _RowPrograms(stages, final, {}))
+            held = _held.setdefault(key, _RowPrograms(stages, final, {}, {}))
     return held
 
 
@@ -163,82 +229,68 @@ def _point_at_line(error: RowsError, captured: Captured) -> None:
 
 def _passes_of(held: _RowPrograms, size: int) -> list[tuple[RowPass, Compiled]]:
     """The passes with programs of so many rows, compiled when they are first wanted."""
-    compiled_passes = held.passes.get(size)
-    if compiled_passes is None:
-        compiled_passes = [
-            (stage, compile_program(stage.program, watch_all(stage.program)))
-            for stage in held.stages.passes(size)
-        ]
-        for _, compiled in compiled_passes:
-            compiled.compile_at_once()
+    passes = held.passes.get(size)
+    if passes is None:
+        passes = [(stage, compiled_at_once(stage.program)) for stage in held.stages.passes(size)]
         with _lock:
-            compiled_passes = held.passes.setdefault(size, compiled_passes)
-    return compiled_passes
+            passes = held.passes.setdefault(size, passes)
+    return passes
 
 
 def _run_passes(
-    held: _RowPrograms,
-    values: dict[Variable, Any],
-    count: int,
-    chunk: int,
+    held: _RowPrograms, values: dict[Variable, Any], count: int, chunk: int
 ) -> dict[Any, Any]:
     """Run all passes: partial results come to be among the values; what has rows is returned."""
-    rows: dict[Any, Any] = {}
-    axes = held.stages.marks.of
-    for number in range(len(_passes_of(held, min(chunk, count)))):
-        sums = _PairwiseTotal()
-        parts: list[tuple[Any, ...]] = []
-        for start, stop in chunks(count, chunk):
-            stage, compiled = _passes_of(held, stop - start)[number]
-            given = [_some(values[v], axes[v].axis, start, stop) for v in stage.inputs]
-            results = compiled(given)
+    row_results: dict[Any, Any] = {}
+    bounds = [(start, min(start + chunk, count)) for start in range(0, count, chunk)]
+    stages = [stage for stage, _ in _passes_of(held, min(chunk, count))]
+    engine = engine_in_force()
+    with _chunk_settings(held, len(bounds)), passes_shown(len(stages) * len(bounds)) as advance:
+        for number, stage in enumerate(stages):
+            task = _task(held, number, stage, values, bounds)
             if stage.combined:
-                sums.add(results, stage.combined)
+                sums = engine.reduce(task, bounds, advance)
+                values.update(zip(stage.outputs, sums, strict=True))
             else:
-                parts.append(results)
-        if stage.combined:
-            values.update(zip(stage.outputs, sums.total(stage.combined), strict=True))
+                columns = zip(*engine.map(task, bounds, advance), strict=True)
+                joined = [np.concatenate(column) for column in columns]
+                row_results.update(zip(stage.outputs, joined, strict=True))
+    return row_results
+
+
+def _chunk_settings(held: _RowPrograms, count: int) -> AbstractContextManager[Any]:
+    """How chunks are computed: several at a time, each on one core.
+
+    Machine code rounds an operation by what stands around it, NumPy the same way each time.
+    """
+    changes: Changes = {"native": False} if held.stages.repeats_exactly else {}
+    if count > 1:
+        changes["threads"] = 1
+    return config(**changes) if changes else nullcontext()
+
+
+def _task(
+    held: _RowPrograms,
+    number: int,
+    stage: RowPass,
+    values: dict[Variable, Any],
+    bounds: Sequence[tuple[int, int]],
+) -> ChunkTask:
+    """What a pass does with each chunk."""
+    sizes = tuple(sorted({stop - start for start, stop in bounds}))
+    programs = held.programs.get((number, sizes))
+    if programs is None:
+        compiled = {size: _passes_of(held, size)[number][1] for size in sizes}
+        with _lock:
+            programs = held.programs.setdefault((number, sizes), ChunkPrograms(compiled))
+    readers: dict[int, ChunkInput] = {}
+    inputs = []
+    for variable in stage.inputs:
+        value, axis = values[variable], held.stages.marks.of[variable].axis
+        if isinstance(value, Rows):  # what is given twice is read once
+            inputs.append(readers.setdefault(id(value), SourceRows(value.source)))
+        elif isinstance(value, RowNumbers):
+            inputs.append(value)
         else:
-            columns = zip(*parts, strict=True)
-            joined = [np.concatenate(column) for column in columns]
-            rows.update(zip(stage.outputs, joined, strict=True))
-    return rows
-
-
-def _some(value: Any, axis: int | None, start: int, stop: int) -> Any:
-    """Some rows of an input; what has none as it is."""
-    if isinstance(value, (Rows, _RowNumbers)):
-        return value.read(start, stop)
-    if axis is None:
-        return value
-    return np.ascontiguousarray(value[(slice(None),) * axis + (slice(start, stop),)])
-
-
-class _PairwiseTotal:
-    """Partial results, combined two by two in an order that their number alone decides."""
-
-    def __init__(self) -> None:
-        self._levels: list[tuple[int, tuple[Any, ...]]] = []
-
-    def add(self, results: tuple[Any, ...], combined: Sequence[str]) -> None:
-        """Take the results of the next chunk."""
-        level = 0
-        while self._levels and self._levels[-1][0] == level:
-            _, before = self._levels.pop()
-            results = _together(combined, before, results)
-            level += 1
-        self._levels.append((level, results))
-
-    def total(self, combined: Sequence[str]) -> tuple[Any, ...]:
-        """Those of all chunks."""
-        _, total = self._levels.pop()
-        while self._levels:
-            total = _together(combined, self._levels.pop()[1], total)
-        return total
-
-
-def _together(
-    combined: Sequence[str], one: tuple[Any, ...], other: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    triples = zip(combined, one, other, strict=True)
-    return tuple(combine(how, x, y) for how, x, y in triples)
+            inputs.append(WholeInput(value) if axis is None else ConstantRows(value, axis))
+    return ChunkTask(programs, inputs, stage.combined)

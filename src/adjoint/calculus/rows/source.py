@@ -1,10 +1,11 @@
-"""Where rows come from: an array on disk, or in parts, of which some are read at a time."""
+"""Rows that are read some at a time, as arguments."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,18 +13,40 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
+from adjoint.capture import AwaitedArray
 
-_CHUNK_BYTES: Final = 1 << 24  # of rows that are read at a time, if nobody says how many
+_CHUNK_BYTES: Final = 1 << 22  # of rows that are read at a time, if nobody says how many
 
 
-class Rows:
+class RowsMetError(ArgumentTypeError):
+    """Rows came up where an array is wanted, and no argument stood for them.
+
+    rows: which.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(
+            "rows are read some at a time, and are no array: compute with them in a function that "
+            "ad.jit, ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian, ad.hvp, ad.jvp, ad.vjp, "
+            "ad.linearize or ad.derivative is given."
+        )
+        self.rows = rows
+
+
+# What stands for rows in the function that is being captured, by their identity.
+STANDING: ContextVar[Mapping[int, Any]] = ContextVar("adjoint_rows")
+_NOTHING: Final[Mapping[int, Any]] = MappingProxyType({})
+
+
+class Rows(AwaitedArray):
     """Rows that are read some at a time: what `rows` gives.
 
+    In a function that is captured, they are an array of all of them.
+
     Args:
-        shape: the shape of all rows together.
-        dtype: their dtype.
-        parts: arrays, or what is sliced and converted as arrays are, with so many rows each.
-        chunk: how many rows are read at a time.
+        source: what they come from.
+        chunk: how many are read at a time.
 
     Example:
         >>> import numpy as np
@@ -35,14 +58,11 @@ class Rows:
     # Whether there have ever been any: until then nobody looks for them among arguments.
     exist: ClassVar[bool] = False
 
-    def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], parts: Sequence[Any], chunk: int
-    ) -> None:
-        self.shape = shape
-        self.dtype = dtype
+    def __init__(self, source: RowSource, chunk: int) -> None:
+        self.source = source
+        self.shape = source.shape
+        self.dtype = source.dtype
         self.chunk = chunk
-        self._parts = parts
-        self._starts = [0, *accumulate(int(part.shape[0]) for part in parts)]
         Rows.exist = True
 
     def __repr__(self) -> str:
@@ -51,68 +71,46 @@ class Rows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise ArgumentTypeError(
-            "rows are read some at a time, and are no array: give them as an argument to what "
-            "ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian or ad.jit has made, and not to "
-            "NumPy, nor from outside of the function."
-        )
+    def traced(self) -> Any:
+        """What stands for all of them, where a function is captured."""
+        array = STANDING.get(_NOTHING).get(id(self))
+        if array is None:
+            raise RowsMetError(self)
+        return array
 
     @property
     def whole_type(self) -> ArrayType:
         """The type of all of them."""
         return array_type(self.shape, self.dtype)
 
-    def read(self, start: int, stop: int) -> Any:
-        """The rows from one number to before another.
-
-        Args:
-            start: the number of the first.
-            stop: that after the last.
-
-        Returns:
-            An array of these rows.
-
-        Raises:
-            ArgumentError: the source gives rows of another shape.
-        """
-        arrays = []
-        for part, (first, last) in zip(self._parts, pairwise(self._starts), strict=True):
-            low, high = max(start, first), min(stop, last)
-            if low < high:
-                arrays.append(np.asarray(part[low - first : high - first], self.dtype))
-        whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        expected = (stop - start, *self.shape[1:])
-        if whole.shape != expected:
-            raise ArgumentError(
-                f"rows {start} to {stop} were to have the shape {expected}, and have "
-                f"{whole.shape}: the source has changed, or is not what its shape says."
-            )
-        return np.ascontiguousarray(whole)
-
 
 @named
-def rows(source: Any, chunk: int | None = None) -> Rows:
+def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Rows:
     """Rows of an array that memory need not hold, as an argument of a derivative.
 
     A function that `ad.grad`, `ad.value_and_grad`, `ad.jacobian`, `ad.hessian` or `ad.jit` has made
     reads them some at a time: each pass runs one compiled program on each chunk, and adds the
     results in an order that depends on nothing but the chunks. Its code is that of all rows: sums,
     means, maxima and log-sum-exps over rows, which may be nested (features that are standardised by
-    their own mean, say, take a pass more).
+    their own mean, say, take a pass more). The chunks of a pass run on all cores of this machine,
+    or where `ad.config(engine=...)` says.
 
     Args:
         source: a NumPy array or `np.memmap`; the name of a `.npy` file, which is not read whole; an
-            array of HDF5, Zarr or Dask, or anything with `shape`, `dtype` and slices; or a list of
-            such, with rows of one shape and dtype.
-        chunk: how many rows are read at a time; None for about 16 MiB of them.
+            array of HDF5, Zarr or Dask, or anything with `shape`, `dtype` and slices; a list of
+            such, with rows of one shape and dtype; a function that gives an iterator over chunks,
+            or what can be iterated over in each pass anew.
+        chunk: how many rows are read at a time; None for about 4 MiB of them, and no fewer than are
+            stored together.
+        count: how many rows there are, where chunks are iterated over; None to count them in a pass
+            of its own.
 
     Returns:
         An argument that stands for an array of all rows.
 
     Raises:
-        ArgumentError: there are no rows, the parts do not fit, or `chunk` is less than 1.
-        ArgumentTypeError: the source has no shape, dtype or slices.
+        ArgumentError: there are no rows, the parts do not fit, or a number is less than 1.
+        ArgumentTypeError: the source is none of these, or an iterator that is used up by one pass.
 
     Example:
         >>> import numpy as np
@@ -125,19 +123,43 @@ def rows(source: Any, chunk: int | None = None) -> Rows:
         >>> ad.grad(loss)(np.zeros(2), x, y)
         array([-36.66666667, -41.66666667])
     """
-    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int)):
-        raise ArgumentTypeError(f"chunk must be a number of rows, or None, got {chunk!r}.")
-    if chunk is not None and chunk < 1:
-        raise ArgumentError(f"chunk must be 1 or more, got {chunk!r}.")
+    _check_number("chunk", chunk)
+    _check_number("count", count)
     if isinstance(source, (str, os.PathLike)):
         source = np.load(source, mmap_mode="r")
-    parts = list(source) if isinstance(source, (list, tuple)) else [source]
+    if _is_array(source) or isinstance(source, (list, tuple)):
+        if count is not None:
+            raise ArgumentError("count is for chunks that are iterated over. Leave it out.")
+        origin: RowSource = _parts(list(source) if isinstance(source, (list, tuple)) else [source])
+    elif callable(source) or isinstance(source, Iterable):
+        origin = made_chunks(source, count)
+    else:
+        raise ArgumentTypeError(_no_source(source))
+    return Rows(origin, _default_chunk(origin) if chunk is None else chunk)
+
+
+def _check_number(name: str, number: int | None) -> None:
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise ArgumentTypeError(f"{name} must be a number of rows, or None, got {number!r}.")
+    if number is not None and number < 1:
+        raise ArgumentError(f"{name} must be 1 or more, got {number!r}.")
+
+
+def _is_array(value: Any) -> bool:
+    return all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__"))
+
+
+def _no_source(value: Any) -> str:
+    return (
+        "rows must be of an array, the name of a .npy file, a list of arrays, or chunks that are "
+        f"iterated over, got {type(value).__name__}."
+    )
+
+
+def _parts(parts: list[Any]) -> ArrayParts:
     for part in parts:
-        if not all(hasattr(part, name) for name in ("shape", "dtype", "__getitem__")):
-            raise ArgumentTypeError(
-                "rows must be of an array, the name of a .npy file, or a list of arrays, got "
-                f"{type(part).__name__}."
-            )
+        if not _is_array(part):
+            raise ArgumentTypeError(_no_source(part))
     if not parts or not all(part.shape for part in parts):
         raise ArgumentError("rows must be of arrays with at least one axis.")
     dtype = np.dtype(parts[0].dtype)
@@ -147,17 +169,21 @@ def rows(source: Any, chunk: int | None = None) -> Rows:
                 f"part {number} has rows of shape {tuple(part.shape[1:])} and dtype {part.dtype}, "
                 f"and the first of shape {tuple(parts[0].shape[1:])} and dtype {dtype}."
             )
+    if any(part.shape[0] != part.shape[0] for part in parts):  # NaN
+        raise ArgumentError(
+            "rows must be of an array whose number of rows is known. Of a Dask array, call "
+            "compute_chunk_sizes() first."
+        )
     count = sum(int(part.shape[0]) for part in parts)
     if not count:
         raise ArgumentError("there are no rows.")
-    shape = (count, *map(int, parts[0].shape[1:]))
-    if chunk is None:
-        bytes_of_row = max(1, dtype.itemsize * int(np.prod(shape[1:])))
-        chunk = max(1, min(count, _CHUNK_BYTES // bytes_of_row))
-    return Rows(shape, dtype, parts, chunk)
+    return ArrayParts((count, *map(int, parts[0].shape[1:])), dtype.newbyteorder("="), parts)
 
 
-def chunks(count: int, chunk: int) -> Iterator[tuple[int, int]]:
-    """Where chunks of so many rows begin and end; the last may have fewer."""
-    for start in range(0, count, chunk):
-        yield start, min(start + chunk, count)
+def _default_chunk(source: RowSource) -> int:
+    """About as many rows as the cache holds, and whole blocks of what is stored together."""
+    bytes_of_row = max(1, source.dtype.itemsize * int(np.prod(source.shape[1:])))
+    chunk = max(1, _CHUNK_BYTES // bytes_of_row)
+    if source.block:
+        chunk = max(1, chunk // source.block) * source.block
+    return min(source.shape[0], chunk)

@@ -18,9 +18,9 @@ from adjoint.calculus.arguments import (
     refuse_gradient,
 )
 from adjoint.calculus.basis import rows_of
-from adjoint.calculus.derivative import split_outputs
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.calculus.leaves import matching_leaves
+from adjoint.calculus.linearisation import split_outputs
 from adjoint.calculus.planning import Mode
 from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (

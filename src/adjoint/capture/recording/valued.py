@@ -19,6 +19,12 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.recording.agreement import agreed
+from adjoint.capture.recording.awaited import (
+    AwaitedArray,
+    MeetsAwaited,
+    holds_awaited,
+    stood_for,
+)
 from adjoint.capture.recording.filled import (
     Filled,
     MeetsContainer,
@@ -87,6 +93,8 @@ def plain(argument: Any) -> Any:
         return {name: plain(part) for name, part in argument.items()}
     if kind is slice:
         return slice(plain(argument.start), plain(argument.stop), plain(argument.step))
+    if isinstance(argument, AwaitedArray):
+        raise MeetsAwaited
     if kind is Filled or is_container(argument):
         raise MeetsContainer
     return argument
@@ -110,7 +118,11 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
             named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
         except MeetsContainer:
             return _with_containers(theirs, ours, args, kwargs)
+        except MeetsAwaited:
+            return beside(theirs, ours, stood_for(tuple(args)), stood_for(kwargs))
         except Unvalued:
+            if holds_awaited((*args, kwargs)):
+                return beside(theirs, ours, stood_for(tuple(args)), stood_for(kwargs))
             if first_container((*args, *kwargs.values())) is not None:
                 return _with_containers(theirs, ours, args, kwargs)
             with refusing(), recording_for(args, kwargs):
@@ -217,9 +229,10 @@ def writing(
     """
     if inside():
         return ours(*args, **kwargs)
+    if holds_awaited((*args, kwargs)):
+        args, kwargs = stood_for(tuple(args)), stood_for(kwargs)
     try:
-        values = [plain(argument) for argument in args]
-        named = {name: plain(value) for name, value in kwargs.items()} if kwargs else kwargs
+        values, named = plain(list(args)), plain(kwargs)
     except MeetsContainer:
         check_written(theirs, args, kwargs)
         return writing(targets, theirs, ours, plain_numbers(args), plain_numbers(kwargs))
@@ -228,8 +241,7 @@ def writing(
             return ours(*args, **kwargs)
     if not any_slot(args) and not any_slot(kwargs):
         return ours(*args, **kwargs)  # all is known: NumPy's own writing
-    chains = [array for target in targets for array in _chain(target)]
-    before = [(array, array._trace, array._slot, array._value) for array in chains]
+    before = [(x, x._trace, x._slot, x._value) for target in targets for x in _chain(target)]
     starts = [(trace, len(trace.records)) for trace in captures()]
     refusals = [(trace, trace.refusal) for trace in captures()]
 

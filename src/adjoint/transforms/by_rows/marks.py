@@ -11,9 +11,8 @@ An equation that is not known to keep rows apart is refused: a sort, `X @ X.T`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from adjoint.base.errors import RowsError
 from adjoint.primitives.elementwise.conversion import (
     CAST,
     IMAG,
@@ -26,7 +25,10 @@ from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.primitives.structure.moving import FILL
-from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable
+from adjoint.program import Atom, Builder, Equation, Operation, Program
+from adjoint.transforms.by_rows.loops import BodyMarks, scanned
+from adjoint.transforms.by_rows.partial_results import of_partial, of_zero
+from adjoint.transforms.by_rows.row_marks import WHOLE, ZERO, RowMark, RowMarks, refused
 
 _ELEMENTWISE: Final = frozenset(
     [
@@ -35,59 +37,6 @@ _ELEMENTWISE: Final = frozenset(
 )
 _NAMED: Final = frozenset({"integer_power", "power_log", "same_as", "exponent"})
 _COMBINED: Final = {"sum": "add", "max": "maximum", "min": "minimum"}
-
-
-def refused(equation: Equation, why: str) -> RowsError:
-    """The error of an equation that needs all rows at once."""
-    error = RowsError(
-        f"{equation.primitive.name} cannot be computed on some rows at a time: {why}. Give the "
-        "arrays themselves, or write it as sums, means, maxima or log-sum-exps over rows."
-    )
-    error.origin = equation.origin
-    return error
-
-
-class RowMark(NamedTuple):
-    """What a variable holds.
-
-    axis: of its rows; None where it has none. combined: how partial results of chunks become that
-    of all: `add`, `maximum` or `minimum`. counted: whether it is the numbers 0, 1, ... of the rows.
-    """
-
-    axis: int | None = None
-    combined: str | None = None
-    counted: bool = False
-
-
-WHOLE: Final = RowMark()
-
-
-class RowMarks:
-    """The marks and the stages of the variables of a program.
-
-    rows: how many there are.
-    """
-
-    def __init__(self, program: Program, inputs: Sequence[RowMark], rows: int) -> None:
-        self.program = program
-        self.rows = rows
-        self.of: dict[Variable, RowMark] = dict(zip(program.inputs, inputs, strict=True))
-        self.stages: dict[Variable, int] = dict.fromkeys(program.inputs, 0)
-
-    def used(self, atom: Atom) -> RowMark:
-        """The mark of an operand: a partial result is whole by then."""
-        if isinstance(atom, Literal):
-            return WHOLE
-        mark = self.of[atom]
-        return WHOLE if mark.combined else mark
-
-    def stage(self, equation: Equation) -> int:
-        """The first stage in which all operands are there."""
-        stages = [0]
-        for atom in equation.inputs:
-            if isinstance(atom, Variable):
-                stages.append(self.stages[atom] + (self.of[atom].combined is not None))
-        return max(stages)
 
 
 def marked(program: Program, inputs: Sequence[RowMark], rows: int) -> RowMarks:
@@ -104,23 +53,71 @@ def marked(program: Program, inputs: Sequence[RowMark], rows: int) -> RowMarks:
     Raises:
         RowsError: an equation needs all rows at once.
     """
-    marks = RowMarks(program, inputs, rows)
+    return _filled(RowMarks(_opened(program), inputs, rows))
+
+
+def _opened(program: Program) -> Program:
+    """The program with what checkpoints hold in their places: chunks are small anyway."""
+    if all(equation.primitive.name != "checkpoint" for equation in program.equations):
+        return program
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in program.inputs]
+    return builder.build(_copied(builder, program, inputs, None))
+
+
+def _copied(
+    builder: Builder, program: Program, inputs: Sequence[Atom], origin: int | None
+) -> list[Atom]:
+    """The results of a program's equations, copied. origin: of the checkpoint that holds them."""
+    names: dict[Atom, Atom] = dict(zip(program.inputs, inputs, strict=True))
     for equation in program.equations:
+        operands = [names.get(atom, atom) for atom in equation.inputs]
+        own = equation.origin if origin is None else origin
+        if equation.primitive.name == "checkpoint":
+            results: Sequence[Atom] = _copied(builder, equation.params["body"], operands, own)
+        else:
+            builder.origin, builder.derived = own, equation.derived
+            results = builder.emit(equation.operation, operands)
+        names.update(zip(equation.outputs, results, strict=True))
+    return [names.get(atom, atom) for atom in program.outputs]
+
+
+def _body_marked(program: Program, inputs: Sequence[RowMark], rows: int) -> RowMarks:
+    """The marks of a loop's body."""
+    return _filled(BodyMarks(program, inputs, rows))
+
+
+def _filled(marks: RowMarks) -> RowMarks:
+    """Marks, equation by equation."""
+    for equation in marks.program.equations:
         operands = [marks.used(atom) for atom in equation.inputs]
         stage = marks.stage(equation)
-        if all(mark.axis is None for mark in operands):
-            results = _of_whole(marks, equation)
-        else:
-            results = [_of_rows(marks, equation, operands)]
-        for variable, mark in zip(equation.outputs, results, strict=True):
+        for variable, mark in zip(
+            equation.outputs, _results(marks, equation, operands), strict=True
+        ):
             marks.of[variable], marks.stages[variable] = mark, stage
     return marks
+
+
+def _results(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> list[RowMark]:
+    if all(mark == WHOLE for mark in operands):
+        return _of_whole(marks, equation)
+    if equation.primitive.name == "scan":
+        return scanned(marks, equation, operands, _body_marked)
+    if ZERO in operands:  # in a body, as are all sums that are not waited for
+        known = of_zero(operands, equation.primitive.name)
+        return [known] if isinstance(known, RowMark) else _results(marks, equation, known)
+    if any(mark.combined for mark in operands):
+        return [of_partial(equation, operands)]
+    return [_of_rows(marks, equation, operands)]
 
 
 def _of_whole(marks: RowMarks, equation: Equation) -> list[RowMark]:
     """What follows from no rows is whole, but for what is made in the shape of rows."""
     name = equation.primitive.name
     if name == "iota" and equation.params["length"] == marks.rows:
+        if isinstance(marks, BodyMarks):
+            raise refused(equation, "it numbers the rows within a loop")
         return [RowMark(0, counted=True)]
     if name in ("fill", "broadcast"):
         axis = _axis_of_length(equation.outputs[0].type.shape, marks.rows)

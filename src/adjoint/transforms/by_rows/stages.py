@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ProgramError
@@ -13,7 +11,7 @@ from adjoint.primitives.structure.gathering import IOTA
 from adjoint.primitives.structure.moving import RESHAPE
 from adjoint.program import Atom, Builder, Equation, Literal, Operation, Program, Variable
 from adjoint.program.operation import operation
-from adjoint.transforms.by_rows.marks import RowMark, RowMarks, refused
+from adjoint.transforms.by_rows.row_marks import RowMark, RowMarks, refused
 
 
 class RowPass(NamedTuple):
@@ -53,7 +51,7 @@ class RowPasses(NamedTuple):
     def passes(self, chunk: int) -> list[RowPass]:
         """The passes, with programs of so many rows."""
         marks = self.marks
-        partial = [v for v, mark in marks.of.items() if mark.combined]
+        partial = [v for v, mark in marks.of.items() if mark.waits]
         wanted = _needed_partials(marks, [*self.final.outputs, *self.final_inputs], partial)
         stages = []
         for number in sorted({marks.stages[v] for v in wanted}):
@@ -128,33 +126,47 @@ def _part(
     wanted = set(outputs)
     kept: list[Equation] = []
     for equation in reversed(program.equations):
-        own = [v for v in equation.outputs if v in wanted]
-        earlier = all(marks.of[v].combined and v not in targets for v in own)
-        if own and not earlier and not is_count(marks, equation):
+        own = [v for v in equation.outputs if v in wanted and _is_of_pass(marks, v, targets)]
+        if own and not is_count(marks, equation):
             kept.append(equation)
             wanted.update(x for x in equation.inputs if isinstance(x, Variable))
     kept.reverse()
-    computed = {v for equation in kept for v in equation.outputs}
+    computed = {v for e in kept for v in e.outputs if _is_of_pass(marks, v, targets)}
     given = tuple(v for v in _in_order(marks) if v in wanted and v not in computed)
+    return _of_some_rows(marks, given, kept, outputs, chunk), given
+
+
+def _is_of_pass(marks: RowMarks, variable: Variable, targets: Collection[Variable]) -> bool:
+    """Whether a variable is computed in a pass: sums of earlier ones are given to it."""
+    return variable in targets or not marks.of[variable].waits
+
+
+def _of_some_rows(
+    marks: RowMarks,
+    inputs: Sequence[Variable],
+    equations: Sequence[Equation],
+    outputs: Sequence[Atom],
+    chunk: int,
+) -> Program:
+    """Equations over all rows as a program over so many."""
     builder = Builder()
     names: dict[Variable, Atom] = {
-        v: builder.input(_with_rows(v.type, marks.of[v].axis, chunk)) for v in given
+        v: builder.input(_with_rows(v.type, marks.of[v].axis, chunk)) for v in inputs
     }
-    for equation in kept:
+    for equation in equations:
         builder.origin, builder.derived = equation.origin, equation.derived
         operands = [x if isinstance(x, Literal) else names[x] for x in equation.inputs]
         _count_within(marks, equation, operands, builder, chunk)
         results = builder.emit(_resized(marks, equation, chunk), operands)
         for variable, atom in zip(equation.outputs, results, strict=True):
-            mark = marks.of[variable]
-            expected = _with_rows(variable.type, mark.axis, chunk)
+            expected = _with_rows(variable.type, marks.of[variable].axis, chunk)
             if atom.type is not expected:
                 raise ProgramError(
                     f"{equation.primitive.name} of {chunk} rows gives {atom.type}, and not "
                     f"{expected}."
                 )
-            names[variable] = atom
-    return builder.build([names[v] for v in outputs]), given
+            names.setdefault(variable, atom)  # what is given is that of all rows
+    return builder.build([x if isinstance(x, Literal) else names[x] for x in outputs])
 
 
 def is_count(marks: RowMarks, equation: Equation) -> bool:
@@ -192,6 +204,11 @@ def _with_rows(type_: ArrayType, axis: int | None, rows: int) -> ArrayType:
 def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
     """The operation of an equation, of so many rows."""
     params: dict[str, Any] = dict(equation.params)
+    inner = marks.bodies.get(equation.outputs[0])
+    if inner is not None:
+        body = inner.program
+        params["body"] = _of_some_rows(inner, body.inputs, body.equations, body.outputs, chunk)
+        return operation(equation.primitive, **params)
     mark = marks.of[equation.outputs[0]]
     if mark.axis is not None and "shape" in params:
         shape = list(params["shape"])
@@ -204,8 +221,3 @@ def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
             index[of.axis] = (0, chunk, 1)
             params["index"] = tuple(index)
     return operation(equation.primitive, **params)
-
-
-def combine(how: str, one: Any, other: Any) -> Any:
-    """Two partial results as one."""
-    return {"add": np.add, "maximum": np.maximum, "minimum": np.minimum}[how](one, other)

@@ -1,0 +1,103 @@
+"""Chunks on the processes of an MPI communicator, in each of which the same script runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.base.errors import RowsError
+from adjoint.calculus.rows.engines.threads import ThreadsEngine
+from adjoint.calculus.rows.task import ChunkTask
+from adjoint.calculus.rows.tree import Bounds, Results, first_half, together
+
+
+class CommunicatorEngine:
+    """Each process does the chunks of a part of the rows, and all of them have the results.
+
+    Partial results go from process to process along the tree in which they are combined, so that
+    they have the same bits with any number of processes.
+    """
+
+    def __init__(self, communicator: Any, workers: int) -> None:
+        self._communicator = communicator
+        self._rank: int = communicator.Get_rank()
+        self._size: int = communicator.Get_size()
+        self._own = ThreadsEngine(workers)
+
+    def map(
+        self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
+    ) -> list[Results]:
+        """The results of all chunks, in order."""
+        own = [n for n in range(len(bounds)) if self._owner(n, len(bounds)) == self._rank]
+        chunks = [bounds[n] for n in own]
+        results = self._agreed(lambda: self._own.map(task, chunks, advance) if chunks else [])
+        return [result for part in self._communicator.allgather(results) for result in part]
+
+    def reduce(
+        self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
+    ) -> Results:
+        """The results of all chunks, combined as the task says."""
+        count = len(bounds)
+        nodes: dict[Bounds, Results] = {}
+
+        def compute() -> None:
+            for first, last in self._own_nodes(0, count, count):
+                nodes[first, last] = self._own.reduce(task, bounds[first:last], advance)
+
+        self._agreed(compute)
+        total = self._combined(task.combined, nodes, 0, count, count)
+        results: Results = self._communicator.bcast(total, root=0)
+        return results
+
+    def _owner(self, chunk: int, count: int) -> int:
+        return chunk * self._size // count
+
+    def _is_one_process(self, first: int, last: int, count: int) -> bool:
+        return self._owner(first, count) == self._owner(last - 1, count)
+
+    def _own_nodes(self, first: int, last: int, count: int) -> list[Bounds]:
+        """The largest parts of the tree all of whose chunks this process does."""
+        if self._is_one_process(first, last, count):
+            return [(first, last)] if self._owner(first, count) == self._rank else []
+        middle = first + first_half(last - first)
+        return self._own_nodes(first, middle, count) + self._own_nodes(middle, last, count)
+
+    def _combined(
+        self,
+        combined: Sequence[str],
+        nodes: dict[Bounds, Results],
+        first: int,
+        last: int,
+        count: int,
+    ) -> Results | None:
+        """The results of a part of the tree, in the process that has its first chunk."""
+        if self._is_one_process(first, last, count):
+            return nodes.get((first, last))
+        middle = first + first_half(last - first)
+        one = self._combined(combined, nodes, first, middle, count)
+        other = self._combined(combined, nodes, middle, last, count)
+        here, there = self._owner(first, count), self._owner(middle, count)
+        if here != there and self._rank == there:
+            self._communicator.send(other, dest=here)
+        if self._rank != here or one is None:
+            return None
+        if here != there:
+            other = self._communicator.recv(source=there)
+        assert other is not None
+        return together(combined, one, other)
+
+    def _agreed(self, compute: Callable[[], Any]) -> Any:
+        """What a process computes, if no other has failed: else all end, and none waits for it."""
+        result, error = None, None
+        try:
+            result = compute()
+        except Exception as failure:
+            error = failure
+        said = None if error is None else f"{type(error).__name__}: {error}"
+        errors = self._communicator.allgather(said)
+        if error is not None:
+            raise error
+        for rank, text in enumerate(errors):
+            if text is not None:
+                raise RowsError(f"process {rank} of the communicator has failed: {text}")
+        return result

@@ -1,0 +1,60 @@
+"""Chunks on the cores of this machine, which is what happens if nobody says otherwise."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+
+from adjoint.calculus.rows.task import ChunkTask
+from adjoint.calculus.rows.tree import Bounds, Results, in_tree
+
+
+class ThreadsEngine:
+    """Computes chunks on so many threads, while this one reads the next.
+
+    Where reading takes memory, so many chunks and one more are held at a time.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    def map(
+        self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
+    ) -> list[Results]:
+        """The results of all chunks, in order."""
+        return list(self._results(task, bounds, advance))
+
+    def reduce(
+        self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
+    ) -> Results:
+        """The results of all chunks, combined as the task says."""
+        return in_tree(task.combined, self._results(task, bounds, advance))
+
+    def _results(
+        self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
+    ) -> Iterator[Results]:
+        if len(bounds) == 1 or (self._workers == 1 and not task.costs):
+            for start, stop in bounds:
+                yield task.run(stop - start, task.read(start, stop))
+                advance()
+            return
+        ahead = self._workers if task.costs else 2 * self._workers
+        waiting: deque[Future[Results]] = deque()
+        pool = ThreadPoolExecutor(min(self._workers, len(bounds)), "adjoint rows")
+        try:
+            for start, stop in bounds:
+                given = task.read(start, stop)
+                if len(waiting) == ahead:
+                    yield waiting.popleft().result()
+                    advance()
+                # Settings hold for a thread. A context can be entered by one at a time.
+                run = copy_context().run
+                waiting.append(pool.submit(run, task.run, stop - start, given))
+                del given
+            while waiting:
+                yield waiting.popleft().result()
+                advance()
+        finally:  # after an error or an interrupt, what has begun comes to its end
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,296 @@
+"""Where chunks are computed: threads, processes of MPI, workers of Dask; the same bits by all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, RowsError
+from adjoint.calculus.rows import progress
+from adjoint.calculus.rows.tree import first_half, in_tree
+from tests.calculus.rows.functions import FUNCTIONS, W, X, Y, close, log_sum_exp, same_bits, squares
+
+ROOT = Path(__file__).parents[3]
+
+
+def all_functions(chunk: int) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    for function, weights, data, _ in FUNCTIONS:
+        yield ad.value_and_grad(function), (weights, *[ad.rows(x, chunk=chunk) for x in data])
+    yield ad.jit(lambda w, x: np.tanh(x @ w)), (W, ad.rows(X, chunk=chunk))
+
+
+# --- the order ------------------------------------------------------------------------------------
+
+
+def test_results_are_combined_in_one_tree() -> None:
+    def total(values: list[Any]) -> Any:
+        middle = first_half(len(values)) if len(values) > 1 else 0
+        return total(values[:middle]) + total(values[middle:]) if middle else values[0]
+
+    for count in range(1, 70):
+        values = [np.array(0.1 * 3**n) for n in range(count)]
+        assert in_tree(("add",), [(v,) for v in values]) == (total(values),)
+        blocks = [in_tree(("add",), [(v,) for v in values[n : n + 8]]) for n in range(0, count, 8)]
+        assert in_tree(("add",), blocks) == (total(values),)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", [37, 250, 1000])
+def test_any_number_of_threads_gives_the_same_bits(chunk: int) -> None:
+    for function, given in all_functions(chunk):
+        with ad.config(threads=1):
+            expected = function(*given)
+        for threads in (2, 5):
+            with ad.config(threads=threads):
+                same_bits(function(*given), expected)
+        same_bits(function(*given), expected)
+
+
+def test_one_chunk_is_read_ahead() -> None:
+    class Slow:
+        shape, dtype = X.shape, X.dtype
+
+        def __getitem__(self, index: Any) -> Any:
+            assert threading.current_thread() is threading.main_thread()
+            return X[index]
+
+    with ad.config(threads=1):
+        close(ad.grad(squares)(W, ad.rows(Slow(), chunk=64), ad.rows(Y)), ad.grad(squares)(W, X, Y))
+
+
+def test_an_error_in_the_middle_is_the_readers_own() -> None:
+    class Broken:
+        shape, dtype = X.shape, X.dtype
+
+        def __getitem__(self, index: slice) -> Any:
+            if index.start > 500:
+                raise OSError("the disk is gone")
+            return X[index]
+
+    for threads in (1, 3):
+        before = threading.active_count()
+        with ad.config(threads=threads), pytest.raises(OSError, match="the disk is gone"):
+            ad.grad(squares)(W, ad.rows(Broken(), chunk=64), ad.rows(Y))
+        assert threading.active_count() == before
+
+
+def test_an_interrupt_in_the_middle_leaves_everything_right() -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done == 9:
+            signal.raise_signal(signal.SIGINT)
+
+    given = ad.rows(X, chunk=64), ad.rows(Y, chunk=64)
+    expected = ad.grad(log_sum_exp)(W, *given)
+    ad.cache_clear()
+    before = threading.active_count()
+    for threads in (1, 3):
+        with (
+            ad.config(threads=threads, progress=interrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            ad.grad(log_sum_exp)(W, *given)
+        assert threading.active_count() == before
+        same_bits(ad.grad(log_sum_exp)(W, *given), expected)
+
+
+def test_rows_that_are_given_twice_are_read_once() -> None:
+    reads = []
+
+    class Counted:
+        shape, dtype = Y.shape, Y.dtype
+
+        def __getitem__(self, index: Any) -> Any:
+            reads.append(index)
+            return Y[index]
+
+    y = ad.rows(Counted(), chunk=100)
+    product = ad.jit(lambda x, y: np.sum(x * y))
+    close(product(y, y), Y @ Y)
+    assert len(reads) == 10
+
+
+@pytest.mark.parametrize("engine", [3, "threads", object(), threading.Thread])
+def test_what_is_no_engine(engine: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="engine must be None"), ad.config(engine=engine):
+        pass
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    with ad.config(progress=lambda done, total: told.append((done, total))):
+        ad.grad(log_sum_exp)(W, ad.rows(X, chunk=100), ad.rows(Y))
+    assert told == [(n + 1, 30) for n in range(30)]  # three passes
+    with pytest.raises(ArgumentTypeError, match="progress must be"), ad.config(progress="bar"):  # type: ignore[arg-type]
+        pass
+
+
+@pytest.mark.parametrize(("wanted", "terminal"), [(True, False), (None, True), (None, False)])
+def test_a_bar_on_stderr(
+    wanted: Any, terminal: bool, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rich", reason="bars are not tested: rich is not installed")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # by which rich knows a terminal
+    monkeypatch.setattr(progress, "_is_terminal", lambda: terminal)
+    given = ad.rows(X, chunk=10), ad.rows(Y)
+    for patience in (0.0, 1e9):
+        monkeypatch.setattr(progress, "_LONG", patience)
+        with ad.config(progress=wanted):
+            ad.grad(squares)(W, *given)
+        shows = bool(wanted) or (terminal and not patience)
+        out, err = capsys.readouterr()
+        assert not out
+        assert ("chunks of rows" in err) == shows
+        with ad.config(progress=False):
+            ad.grad(squares)(W, *given)
+        assert capsys.readouterr() == ("", "")
+
+
+# --- MPI ------------------------------------------------------------------------------------------
+
+
+class Post:
+    """What processes share, here threads: messages, and a table at which all meet."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.messages = {(a, b): SimpleQueue[Any]() for a in range(size) for b in range(size)}
+        self.table: list[Any] = [None] * size
+        self.meeting = threading.Barrier(size, timeout=60)
+
+
+class Communicator:
+    """A communicator as those of mpi4py, which have no hash."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Communicator) and other.rank == self.rank
+
+    def __init__(self, post: Post, rank: int) -> None:
+        self.post, self.rank = post, rank
+
+    def Get_rank(self) -> int:
+        return self.rank
+
+    def Get_size(self) -> int:
+        return self.post.size
+
+    def send(self, value: Any, dest: int) -> None:
+        self.post.messages[self.rank, dest].put(value)
+
+    def recv(self, source: int) -> Any:
+        return self.post.messages[source, self.rank].get(timeout=60)
+
+    def allgather(self, value: Any) -> list[Any]:
+        self.post.table[self.rank] = value
+        self.post.meeting.wait()
+        values = list(self.post.table)
+        self.post.meeting.wait()
+        return values
+
+    def bcast(self, value: Any, root: int) -> Any:
+        return self.allgather(value)[root]
+
+
+def together(size: int, act: Callable[[int], Any]) -> list[Any]:
+    """What so many processes do, each with a communicator as its engine."""
+    post, results = Post(size), [None] * size
+
+    def process(rank: int) -> None:
+        with ad.config(engine=Communicator(post, rank), debug=True):
+            try:
+                results[rank] = act(rank)
+            except Exception as error:
+                results[rank] = error  # type: ignore[call-overload]
+
+    threads = [threading.Thread(target=process, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_processes_of_a_communicator_give_the_same_bits(size: int) -> None:
+    for function, given in all_functions(150):
+        expected = function(*given)
+        for results in together(
+            size, partial(lambda call, rank: call(), partial(function, *given))
+        ):
+            same_bits(results, expected)
+
+
+def test_settings_with_an_engine_have_a_hash() -> None:
+    one, other = Communicator(Post(1), 0), Communicator(Post(1), 0)
+    assert one == other
+    with ad.config(engine=one) as first, ad.config(threads=3) as second:
+        assert len({first, second}) == 2
+    with ad.config(engine=other) as third:
+        assert third != first
+
+
+def test_a_process_that_fails_ends_all() -> None:
+    def act(rank: int) -> Any:
+        x = X if rank < 2 else X[:, :12]
+        source = type("Source", (), {"shape": X.shape, "dtype": X.dtype})()
+        type(source).__getitem__ = lambda self, index: x[index]
+        return ad.grad(squares)(W, ad.rows(source, chunk=100), ad.rows(Y, chunk=100))
+
+    *others, failed = together(3, act)
+    assert isinstance(failed, ArgumentError)
+    for error in others:
+        assert isinstance(error, RowsError)
+        assert "process 2 of the communicator has failed: ArgumentError" in str(error)
+
+
+MPI_SCRIPT = """
+import numpy as np
+from mpi4py import MPI
+import adjoint as ad
+from tests.calculus.rows.functions import same_bits
+from tests.calculus.rows.test_engines import all_functions
+for function, given in all_functions(60):
+    expected = function(*given)
+    with ad.config(engine=MPI.COMM_WORLD):
+        same_bits(function(*given), expected)
+print("equal", flush=True)
+"""
+
+
+def test_mpi_itself() -> None:
+    pytest.importorskip("mpi4py", reason="MPI is not tested: mpi4py is not installed")
+    beside = Path(sys.executable).with_name("mpiexec")
+    launcher = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if launcher is None:
+        pytest.skip("MPI is not tested: there is no mpiexec")
+    command = [launcher, "-n", "2", sys.executable, "-c", MPI_SCRIPT]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"src{os.pathsep}."},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("equal") == 2
