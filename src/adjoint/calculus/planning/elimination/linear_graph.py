@@ -216,6 +216,8 @@ class LinearGraph:
         whole, part = map(self._of, equation.inputs)
         index = equation.params["index"]
         old = moved(partial(SLICE.evaluate, index=index), [whole], self.lanes)
+        if part.lanes is not None and old.lanes is None:
+            raise NotSeparable  # what it is added to is not known point by point
         ndim = old.vertices.ndim + (old.lanes is not None)
         added = aligned(part, ndim, old.lanes)
         arrays = np.broadcast_arrays(old.vertices, added)
