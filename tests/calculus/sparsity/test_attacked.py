@@ -109,3 +109,25 @@ def test_gradients_of_many_numbers() -> None:
     x = np.linspace(0, 1, size)
     found = ad.jacobian(lambda x: np.sum(x**2), sparse=True)(x)
     np.testing.assert_allclose(found.toarray()[0], 2 * x)
+
+
+def test_loops_of_many_rounds_that_are_written_out() -> None:
+    """Where a round reads and writes is carried beside what varies, and is known all the same."""
+
+    def written(x: Any) -> Any:
+        result = np.zeros(100)
+        for k in range(1, 100):
+            result[k] = x[k] * x[k - 1]
+        return result
+
+    def joined(x: Any) -> Any:
+        return np.concatenate([x[k : k + 2] ** 2 for k in range(0, 100, 2)])
+
+    x = np.linspace(1, 2, 100)
+    near = np.eye(100, dtype=bool) | np.eye(100, k=-1, dtype=bool)
+    near[0, 0] = False
+    np.testing.assert_array_equal(ad.sparsity(written, x).toarray(), near)
+    np.testing.assert_array_equal(ad.sparsity(joined, x).toarray(), np.eye(100, dtype=bool))
+    for function in (written, joined):
+        found = ad.jacobian(function, sparse=True)(x).toarray()
+        np.testing.assert_allclose(found, ad.jacobian(function)(x))
