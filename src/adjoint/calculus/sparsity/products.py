@@ -61,9 +61,11 @@ def products_of(pattern: Any, forward: bool, reverse: bool) -> Products:
     if both_ways and ways[0][0] > max(several, _MANY):  # either way alone has many, sure enough
         candidates.append(_two_way(pattern))
     for least, way in ways:
-        if all(least < products.count for products in candidates):
+        # As many column products as row products are better: a JVP costs less than a VJP.
+        enough = least if way is _by_columns else least + 1
+        if all(enough <= products.count for products in candidates):
             candidates.append(way(pattern))
-    best = min(candidates, key=lambda products: products.count)
+    best = min(candidates, key=lambda products: (products.count, products.columns is None))
     tried = best.columns is not None and best.rows is not None
     if both_ways and not tried and best.count > several:
         both = _two_way(pattern)
