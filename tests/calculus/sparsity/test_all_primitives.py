@@ -77,6 +77,6 @@ def test_no_entry_is_missed(case: Case) -> None:
     )
     results = _run(whole, [*arguments, *compression.arrays])
     for layout, values, block in zip(compression.layouts, results, flat, strict=True):
-        np.testing.assert_allclose(
-            layout.filled(np.asarray(values)).toarray(), block, rtol=1e-7, atol=1e-12
-        )
+        rtol = 1e-6 if block.dtype == np.float32 else 1e-7  # forward and reverse mode round apart
+        found = layout.filled(np.asarray(values)).toarray()
+        np.testing.assert_allclose(found, block, rtol=rtol, atol=1e-12)

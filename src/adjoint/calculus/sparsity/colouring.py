@@ -138,8 +138,13 @@ def _compiled(algorithm: Any, size: int) -> Any:
     return jit(compute)
 
 
-def _run(algorithm: Any, arrays: int, order: Any, starts: Any, members: Any) -> Any:
-    """The bits of the colours; the algorithm starts with so many arrays of zeros."""
+def _run(
+    algorithm: Any, arrays: int, any_count: bool, order: Any, starts: Any, members: Any
+) -> Any:
+    """The bits of the colours; None where there are more than bits. See `_best` for `any_count`.
+
+    arrays: the algorithm starts with so many of zeros.
+    """
     largest = max(len(starts), len(members), 1 + int(members.max(initial=-1)))
     chosen = settings()
     if _SMALL < largest <= _LARGEST and chosen.native is not False and chosen.executor is None:
@@ -150,11 +155,15 @@ def _run(algorithm: Any, arrays: int, order: Any, starts: Any, members: Any) -> 
         zeros = tuple(np.zeros(size, np.int64) for _ in range(arrays))
         with unseen():
             bits = _compiled(algorithm, size)(len(order), *given, zeros)[-1][: len(order)]
-        if ((bits > 0) & (bits <= _BITS)).all():  # else more colours than bits
+        if ((bits > 0) & (bits <= _BITS)).all():
             return bits
+        if not any_count:
+            return None
+    most = -1 if any_count or largest <= _SMALL else _BITS
     state = tuple([0] * largest for _ in range(arrays))
     listed = [np.asarray(array).tolist() for array in (order, starts, members)]
-    return algorithm(_plain_loop, -1, len(order), *listed, state)[-1][: len(order)]
+    bits = algorithm(_plain_loop, most, len(order), *listed, state)[-1][: len(order)]
+    return bits if most < 0 or all(0 < bit <= most for bit in bits) else None
 
 
 def _padded(array: Any, size: int) -> Any:
@@ -163,8 +172,10 @@ def _padded(array: Any, size: int) -> Any:
     return whole
 
 
-def _numbered(bits: Any) -> Colouring:
+def _numbered(bits: Any) -> Colouring | None:
     """Colours from integers with one bit each."""
+    if bits is None:
+        return None
     if isinstance(bits, np.ndarray):
         colours = np.frexp(bits.astype(float))[1] - 1
     else:
@@ -175,30 +186,39 @@ def _numbered(bits: Any) -> Colouring:
 # --- orders ---------------------------------------------------------------------------------------
 
 
-def _best(greedy: Callable[[Any], Colouring], degrees: Any, least: int, entries: int) -> Colouring:
+def _best(
+    greedy: Callable[[Any, bool], Colouring | None], degrees: Any, least: int, entries: int
+) -> Colouring:
     """The colouring with the fewest colours of those that are tried.
 
     In the order given; by degree, the largest first; and again by the classes of the best so far,
     which never takes more colours where only those that meet must differ (J. C. Culberson, 1992).
-    greedy: colours in an order. least: no colouring has fewer. entries: of
-    the matrix, which are looked at in each turn.
+
+    greedy: colours in an order, by integers of any length if the flag is set; without it, None for
+        a large matrix that takes more colours than 64 bits hold, since long integers take the
+        square of their number. least: no colouring has fewer. entries: of the matrix, which are
+        looked at in each turn.
     """
-    best: Any = None
+    best: Colouring | None = None
     for order in _orders(degrees):
-        colouring = greedy(order)
-        if best is None or colouring.count < best.count:
+        colouring = greedy(order, False)
+        if colouring is not None and (best is None or colouring.count < best.count):
             best = colouring
-        if best.count <= least:
-            return best  # type: ignore[no-any-return]
+        if best is not None and best.count <= least:
+            return best
+    if best is None:
+        best = greedy(np.argsort(-degrees, kind="stable"), True)
+        assert best is not None
+        return best
     for turn in range(min(_TURNS, _COLOURED // max(entries, 1))):
         sizes = np.bincount(best.colours, minlength=best.count)
         rank = best.colours if turn % 2 else sizes[best.colours] * best.count + best.colours
-        colouring = greedy(np.argsort(-rank, kind="stable"))
-        if colouring.count <= best.count:
+        colouring = greedy(np.argsort(-rank, kind="stable"), False)
+        if colouring is not None and colouring.count <= best.count:
             best = colouring
         if best.count <= least:
             break
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 def _periodic(size: int, counts: range, is_valid: Callable[[Any, int], bool]) -> Colouring | None:
@@ -229,8 +249,11 @@ def column_colouring(pattern: Any) -> Colouring:
     degrees = np.diff(columns.indptr)
     least = int(np.diff(pattern.indptr).max(initial=0))
 
-    def greedy(order: Any) -> Colouring:
-        return _numbered(_run(_distance_two, 2, order, columns.indptr, columns.indices))
+    if least == np.count_nonzero(degrees):  # a row is full: each column for itself
+        return Colouring(np.where(degrees > 0, np.cumsum(degrees > 0) - 1, -1), least)
+
+    def greedy(order: Any, any_count: bool) -> Colouring | None:
+        return _numbered(_run(_distance_two, 2, any_count, order, columns.indptr, columns.indices))
 
     best = _best(greedy, degrees, least, pattern.nnz)
     rows, members = places_of(pattern)
@@ -255,8 +278,8 @@ def star_colouring(pattern: Any) -> Colouring:
     inner = (degrees[rows] > 1) & (degrees[columns] > 1)  # edges in the middle of a path of three
     least = 3 if inner.any() else min(2, int(degrees.max(initial=0)) + 1)
 
-    def greedy(order: Any) -> Colouring:
-        return _numbered(_run(_star, 4, order, graph.indptr, graph.indices))
+    def greedy(order: Any, any_count: bool) -> Colouring | None:
+        return _numbered(_run(_star, 4, any_count, order, graph.indptr, graph.indices))
 
     best = _best(greedy, degrees, least, pattern.nnz)
     rows, columns = places_of(pattern)

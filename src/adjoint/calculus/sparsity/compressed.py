@@ -262,11 +262,12 @@ class _ProductMaker:
         return [hard(Expression(self.builder, atom)) for atom in given]
 
     def pushed(self, count: int) -> list[Any]:
-        """For each output, its tangents for each colour of columns; None where it is constant."""
+        """For each output, its tangents for each colour of columns; None where these are zeros."""
         seeds = self._seeds(count, [tangent.type for tangent in self.crossings.tangents])
         columns = self.making.push(self.cut.segments[0], seeds)
         places: dict[Atom, int] = {atom: n for n, atom in enumerate(self.crossings.results)}
-        return [None if slope is None else columns[places[slope]] for slope in self.slopes]
+        numbers = [None if slope is None else places.get(slope) for slope in self.slopes]
+        return [None if number is None else columns[number] for number in numbers]
 
     def pulled(self, count: int) -> list[Any]:
         """For each input, its cotangents for each colour of rows."""

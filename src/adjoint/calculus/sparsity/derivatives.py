@@ -28,8 +28,10 @@ from adjoint.calculus.sparsity.index_sets import canonical
 from adjoint.calculus.sparsity.products import products_of, symmetric_products
 from adjoint.capture import Captured
 from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.constants import same_memory
 from adjoint.pipeline import prepare, run
-from adjoint.program import Builder, Program
+from adjoint.primitives.calls.custom import CUSTOM_CALL
+from adjoint.program import Builder, Program, all_equations
 
 Gradient = Callable[[Program, int], Program]  # of a program with so many arguments
 
@@ -53,7 +55,8 @@ class SparsityPattern(NamedTuple):
         """Whether it is that of the program at these values of its inputs."""
         for number, value in self.used.items():
             given = np.asarray(inputs(number))
-            if given is not value and not np.array_equal(given, value):
+            # To the last bit: zeros of either sign may choose differently, and NaNs are the same.
+            if given is not value and not same_memory(given, value):
                 return False
         return True
 
@@ -61,7 +64,7 @@ class SparsityPattern(NamedTuple):
 class SparseDerivative:
     """A program linearised, with the patterns and the compressions found for it.
 
-    symmetric: whether it is a Hessian's.
+    symmetric: whether it is a Hessian's, by rules that are known to be right.
     """
 
     def __init__(
@@ -165,7 +168,7 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
         derivative = SparseDerivative(Differentiated(program, count, kept), count, mode, False)
     else:
         first = Differentiated(gradient(program, count), count, count)
-        derivative = SparseDerivative(first, count, mode, True)
+        derivative = SparseDerivative(first, count, mode, _is_symmetric(program))
     return Program(program.inputs, [], []), (), derivative
 
 
@@ -177,10 +180,19 @@ def _derive_entries(program: Program, kind: Any) -> tuple[Program, tuple[int, ..
     else:
         first = gradient(program, count)
         differentiated = Differentiated(first, count, count)
-        entries = compressed_program(first, differentiated, count, counts, sizes, True)
+        symmetric = _is_symmetric(program)
+        entries = compressed_program(first, differentiated, count, counts, sizes, symmetric)
         whole = _with_auxiliary(program, entries)
     aux = len(whole.outputs) - len(sizes)
     return whole, tuple(range(aux, len(whole.outputs))), None
+
+
+def _is_symmetric(program: Program) -> bool:
+    """Whether the Hessian is sure to be symmetric: no gradient in it is by a rule of the user's.
+
+    Such a rule may be that of another function than its own, as a straight-through estimator's is.
+    """
+    return all(equation.primitive is not CUSTOM_CALL for equation in all_equations(program))
 
 
 def _with_auxiliary(program: Program, entries: Program) -> Program:

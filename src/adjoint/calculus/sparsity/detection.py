@@ -10,6 +10,7 @@ the arguments themselves is only asked for the pattern near one point, and else 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from adjoint.calculus.sparsity.index_sets import Sets, canonical, empty, joined,
 from adjoint.calculus.sparsity.repeated import PROGRAMS
 from adjoint.calculus.sparsity.rules import NotToBeAskedError, rule_of
 from adjoint.loops.bodies import interpreted
-from adjoint.optimise import simplify
+from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
 Source = Callable[[], Any]
@@ -145,31 +146,36 @@ class AskedValues:
     def source(self, atom: Atom) -> Source:
         """What gives the value of a result of the program."""
 
+        @cache
+        def part() -> tuple[Program, list[int]]:
+            return needed_for(self.primal, atom)
+
         def compute() -> Any:
-            part = self._part(atom)
-            needed = {x for equation in part.equations for x in equation.inputs}
-            needed.update(part.outputs)
-            numbers = [n for n, variable in enumerate(part.inputs) if variable in needed]
+            program, numbers = part()
             if not self.local and numbers and numbers[0] < self.arguments:
                 raise NotToBeAskedError
             for number in numbers:
                 if number not in self.used:
                     self.used[number] = np.array(self.inputs(number))
-            short = Program([part.inputs[n] for n in numbers], part.equations, part.outputs)
             with np.errstate(all="ignore"):
-                return interpreted(short)(*(self.used[number] for number in numbers))[0]
+                return interpreted(program)(*(self.used[number] for number in numbers))[0]
 
         return compute
 
-    def _part(self, atom: Atom) -> Program:
-        """What a result needs of the program; of a loop, what it needs of its rounds."""
-        needed: set[Atom] = {atom}
-        equations = []
-        for equation in reversed(self.primal.equations):
-            if not needed.isdisjoint(equation.outputs):
-                needed.update(equation.inputs)
-                equations.append(equation)
-        return simplify(Program(self.primal.inputs, equations[::-1], [atom]))
+
+def needed_for(program: Program, atom: Atom) -> tuple[Program, list[int]]:
+    """The part of a program that a result follows from, and the numbers of its inputs.
+
+    Of loops and branches too only what it needs is left: a loop that carries a counter beside what
+    varies gives the counter without that.
+    """
+    whole = eliminate_dead_code(Program(program.inputs, program.equations, [atom]))
+    needed: set[Atom] = {atom}
+    for equation in whole.equations:
+        needed.update(equation.inputs)
+    numbers = [n for n, variable in enumerate(program.inputs) if variable in needed]
+    inputs = [program.inputs[number] for number in numbers]
+    return Program(inputs, whole.equations, [atom]), numbers
 
 
 def pattern_of(

@@ -6,6 +6,7 @@ product (a VJP). For a symmetric matrix, column products serve as row products t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from adjoint.calculus.sparsity.colouring import (
 from adjoint.calculus.sparsity.index_sets import scipy_sparse
 
 _SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
+_MANY: Final = 62  # products, of which one way alone has more where a row and a column are full
 
 
 @dataclass(frozen=True)
@@ -52,23 +54,36 @@ def products_of(pattern: Any, forward: bool, reverse: bool) -> Products:
 
     pattern: in CSR format. forward, reverse: whether there are column and row products.
     """
-    candidates = []
-    if forward:
-        columns = column_colouring(pattern)
-        candidates.append(Products(columns, None, np.ones(pattern.nnz, bool)))
-    if reverse and (not forward or candidates[0].count > _mean(pattern, 0)):
-        rows = row_colouring(pattern)
-        candidates.append(Products(None, rows, np.zeros(pattern.nnz, bool)))
-    best = min(candidates, key=lambda products: products.count)
-    means = _mean(pattern, 0) + _mean(pattern, 1)
-    if forward and reverse and best.count > max(_SPARE * means, 3):
+    columns_least = int(np.diff(pattern.indptr).max(initial=0))
+    rows_least = int(np.bincount(pattern.indices).max(initial=0))
+    ways: list[tuple[int, Callable[[Any], Products]]] = []
+    ways += [(columns_least, _by_columns)] if forward else []
+    ways += [(rows_least, _by_rows)] if reverse else []
+    ways.sort(key=lambda way: way[0])
+    several = max(_SPARE * pattern.nnz * sum(1 / max(n, 1) for n in pattern.shape), 3)
+    candidates: list[Products] = []
+    both_ways = forward and reverse
+    if both_ways and ways[0][0] > max(several, _MANY):  # either way alone has many, sure enough
+        candidates.append(_two_way(pattern))
+    for least, way in ways:
+        # As many column products as row products are better: a JVP costs less than a VJP.
+        enough = least if way is _by_columns else least + 1
+        if all(enough <= products.count for products in candidates):
+            candidates.append(way(pattern))
+    best = min(candidates, key=lambda products: (products.count, products.columns is None))
+    tried = best.columns is not None and best.rows is not None
+    if both_ways and not tried and best.count > several:
         both = _two_way(pattern)
         best = both if both.count < best.count else best
     return best
 
 
-def _mean(pattern: Any, axis: int) -> float:
-    return float(pattern.nnz / max(pattern.shape[axis], 1))
+def _by_columns(pattern: Any) -> Products:
+    return Products(column_colouring(pattern), None, np.ones(pattern.nnz, bool))
+
+
+def _by_rows(pattern: Any) -> Products:
+    return Products(None, row_colouring(pattern), np.zeros(pattern.nnz, bool))
 
 
 def symmetric_products(pattern: Any) -> Products:
