@@ -54,7 +54,9 @@ def _run(program: Program, arguments: list[Any]) -> Any:
         return NumpyExecutor().compile(simplify(program), Needs(hard=True)).run(*arguments)
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=str(case)) for case in CASES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=f"{case.primitive.name}-{case.number}") for case in CASES]
+)
 def test_no_entry_is_missed(case: Case) -> None:
     program, arguments, count = _ordered(case)
     kept = len(program.outputs)
