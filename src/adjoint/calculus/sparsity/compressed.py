@@ -141,7 +141,7 @@ class Compression:
                 layout, numbers = places.block(top, left, of.size, to.size)
                 self.layouts.append(layout)
                 if layout.count:
-                    self.arrays += [np.ascontiguousarray(x, np.intp) for x in numbers]
+                    self.arrays.append(numbers)
                 left += to.size
             top += of.size
 
@@ -173,38 +173,43 @@ class _BlockPlaces:
         self.products = products
         self.symmetric = symmetric
 
-    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, list[Any]]:
+    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, Any]:
         """The pattern of a block, and its entries' places in what the program puts together."""
         inside = (self.rows >= top) & (self.rows < top + height)
         inside &= (self.columns >= left) & (self.columns < left + width)
         rows, columns = self.rows[inside], self.columns[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
+        short = scipy_sparse().get_index_dtype(maxval=max(len(rows), width))
+        indices, starts = (columns - left).astype(short), starts.astype(short)
         matrix = scipy_sparse().csr_array(
-            (np.ones(len(rows)), columns - left, starts), shape=(height, width)
+            (np.ones(len(rows)), indices, starts), shape=(height, width)
         )
         matrix.has_canonical_format = True
         pattern = numbered(matrix)
         pattern.has_canonical_format = True
-        # By colour and place in a product: by column, by row, or of a Hessian in the row opposite,
-        # which is in the products for the arguments of its own rows.
+        return BlockLayout(pattern), self._numbers(inside, (top, left), (height, width))
+
+    def _numbers(self, inside: Any, corner: tuple[int, int], shape: tuple[int, int]) -> Any:
+        """For each entry of a block, its number among all numbers in the block's products.
+
+        These are column products, and behind them row products; of a Hessian, behind the products
+        for the rows of the block those for its columns, unless they are the same.
+        """
+        rows, columns = self.rows[inside], self.columns[inside]
+        (top, left), (height, width) = corner, shape
         by_column = self.products.by_column[inside]
         of_columns, of_rows = self.products.columns, self.products.rows
-        pushed = pulled = None
+        counts = [0 if x is None else x.count for x in (of_columns, of_rows)]
+        if self.symmetric:
+            of_rows, counts[1] = of_columns, 0 if top == left else counts[0]
+        behind = 0 if self.symmetric and top == left else counts[0] * height
+        pushed = pulled = np.zeros(len(rows), np.int64)
         if of_columns is not None:
-            pushed = of_columns.colours[columns], rows - top
+            pushed = of_columns.colours[columns] * height + (rows - top)
         if of_rows is not None:
-            pulled = of_rows.colours[rows], columns - left
-        if self.symmetric and of_columns is not None and pushed is not None:
-            opposite = columns - left + (0 if top == left else height)
-            pulled = of_columns.colours[rows], opposite
-            numbers = [np.where(by_column, x, y) for x, y in zip(pushed, pulled, strict=True)]
-        elif pushed is not None and pulled is not None:
-            first = pushed[0] * height + pushed[1]
-            last = pulled[0] * width + pulled[1] + self.products.count_of_columns * height
-            numbers = [np.where(by_column, first, last)]
-        else:
-            numbers = list(pushed or pulled or ())
-        return BlockLayout(pattern), numbers
+            pulled = of_rows.colours[rows] * width + (columns - left) + behind
+        total = counts[0] * height + counts[1] * width
+        return np.where(by_column, pushed, pulled).astype(_index_dtype(total))
 
 
 def compressed_program(
@@ -235,12 +240,11 @@ def compressed_program(
                 blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
                 continue
             if symmetric and pushed is not None:
-                same = [pushed[output]] if place == output else [pushed[output], pushed[place]]
-                blocks.append(_entries(builder, [_side_by_side(same)], size, of))
+                parts = [pushed[output]] if place == output else [pushed[output], pushed[place]]
             else:
                 parts = [] if pushed is None else [pushed[output]]
                 parts += [] if pulled is None else [pulled[place]]
-                blocks.append(_entries(builder, parts, size, of))
+            blocks.append(_entries(builder, parts, size, of))
     return builder.build([*values[kept : differentiated.outputs], *blocks])
 
 
@@ -282,24 +286,15 @@ class _ProductMaker:
         return self.making.pull(self.cut.segments[0], rows)
 
 
-def _lines(products: Any) -> Any:
-    """The products as the rows of a matrix."""
-    count = products.shape[0]
-    return reshape(products, (count, prod(products.shape[1:])))
-
-
-def _side_by_side(products: Sequence[Any]) -> Any:
-    lines = [_lines(product) for product in products]
-    return lines[0] if len(lines) == 1 else concatenate(lines, 1)
-
-
 def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -> Atom:
-    """The entries of a block: by colour and place, or by number in two kinds of products."""
-    type_ = array_type((size,), np.dtype(np.intp))
-    count = 2 if len(parts) == 1 else 1
-    places = [Expression(builder, builder.input(type_)) for _ in range(count)]
-    parts = [_lines(cast(part, of.dtype)) for part in parts]
-    if count == 2:
-        return bind(GATHER, parts[0], *places).atom  # type: ignore[no-any-return]
-    flat = concatenate([reshape(part, (prod(part.shape),)) for part in parts], 0)
-    return bind(GATHER, flat, *places).atom  # type: ignore[no-any-return]
+    """The entries of a block, taken by their numbers out of all products of the block."""
+    flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
+    whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
+    type_ = array_type((size,), _index_dtype(whole.shape[0]))
+    places = Expression(builder, builder.input(type_))
+    return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]
+
+
+def _index_dtype(count: int) -> np.dtype[Any]:
+    """Short integers where they can number so many: half as much to read."""
+    return np.dtype(np.int32 if count < 2**31 else np.int64)
