@@ -86,6 +86,8 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
     "diagonal": lambda d: csr(d).diagonal(-1),
     "entry": lambda d: csr(d)[0, 3] + csr(d)[1, 0],
     "sums": lambda d: csr(d).sum(axis=0) + csr(d).sum(axis=1) * csr(d).sum(),
+    "sums over axes": lambda d: csr(d).sum(axis=(0, 1)) + csr(d).sum(axis=(0,)) + csr(d).mean(-2),
+    "sum of all of the old": lambda d: old(d).sum(axis=1) * old(d).mean(),
     "mean and trace": lambda d: csr(d).mean() * csr(d).trace() + csr(d).mean(axis=1)[0],
     "data": lambda d: (csr(d) + K).data,
     "known with data": lambda d: sp.csr_array((d[0] * K.data, K.indices, K.indptr)) @ X,
@@ -190,6 +192,8 @@ def test_refusals() -> None:
     ):
         with pytest.raises(unsupported, match=words):
             ad.grad(function)(D)
+    with pytest.raises(ValueError, match="axis out of range"):
+        ad.grad(lambda d: csr(d).sum(axis=2).sum())(D)
     with pytest.raises(ValueError, match="inconsistent shapes"):
         ad.grad(lambda d: (csr(d) + sp.eye_array(3)).sum())(D)
     with pytest.raises(ad.errors.ShapeError, match="were set to"):

@@ -155,7 +155,8 @@ class SparseTraced:
             return self
         keys, which = several
         total = perform(GATHER_ADD, np.zeros(len(keys), self.dtype), self.entries, which)
-        pattern = at_places(*np.divmod(keys, self.shape[1]), self.shape, like=self.pattern)
+        rows, columns = np.divmod(keys, self.shape[1])
+        pattern = at_places(rows, columns, self.shape, like=self.pattern)
         return cast("SparseTraced", SparseTraced(total, pattern).asformat(self.pattern.format))
 
     def moved(self, move: Callable[[Any], Any]) -> Any:
@@ -303,19 +304,18 @@ class SparseTraced:
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum of all entries, or of those in each column (axis 0) or row (axis 1)."""
-        if axis is None:
+        shape = np.shape(self.pattern.sum(axis))  # SciPy looks at the axis
+        if not shape:
             return np.sum(self.entries)
-        kept = 1 if axis in (0, -2) else 0
+        kept = 1 if axis in (0, -2, (0,), (-2,)) else 0
         zero = np.zeros(self.shape[kept], self.dtype)
         total = perform(GATHER_ADD, zero, self.entries, self.places[kept])
-        if not is_matrix(self.pattern):
-            return total
-        return np.reshape(total, (1, -1) if kept else (-1, 1))
+        return np.reshape(total, shape)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum over the number of places."""
-        count = np.prod(self.shape) if axis is None else self.shape[0 if axis in (0, -2) else 1]
-        return self.sum(axis) / float(count)
+        total = self.sum(axis)
+        return total / float(np.prod(self.shape) // max(np.size(total), 1))
 
     def trace(self, offset: int = 0) -> Any:
         """The sum of a diagonal."""
