@@ -69,16 +69,25 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "kronsum": lambda d: sp.kronsum(csr(d), K),
     "matrix_power": lambda d: sparse_solvers.matrix_power(csr(d), 3),
     "setdiag": lambda d: with_diagonal(csr(d), d[:4]),
+    "start of a diagonal set": lambda d: with_diagonal(csr(d), d[:2]),
+    "start of a lower one set": lambda d: with_diagonal(csr(d), d[:1], -2),
     "data set": lambda d: with_data(csr(d), d**2),
+    "format by its name": lambda d: csr(d).asformat(format="csc"),
+    "kron with nothing": lambda d: sp.kron(csr(d), sp.csr_array((2, 2))),
+    "copies": lambda d: with_data(csr(d).tocsr(copy=True), d**2) + copied_and_left(csr(d)),
 }
 NUMBERS: dict[str, Callable[[Any], Any]] = {
     "vector": lambda d: csr(d) @ X,
     "left": lambda d: X @ csr(d),
     "dense": lambda d: csr(d).toarray(),
     "plus dense": lambda d: csr(d) + np.ones((4, 4)),
+    "dense plus known": lambda d: np.outer(d[:4], d[:4]) + K,
+    "dense in place": lambda d: added_in_place(np.outer(d[:4], d[:4])),
     "diagonal": lambda d: csr(d).diagonal(-1),
     "entry": lambda d: csr(d)[0, 3] + csr(d)[1, 0],
     "sums": lambda d: csr(d).sum(axis=0) + csr(d).sum(axis=1) * csr(d).sum(),
+    "sums over axes": lambda d: csr(d).sum(axis=(0, 1)) + csr(d).sum(axis=(0,)) + csr(d).mean(-2),
+    "sum of all of the old": lambda d: old(d).sum(axis=1) * old(d).mean(),
     "mean and trace": lambda d: csr(d).mean() * csr(d).trace() + csr(d).mean(axis=1)[0],
     "data": lambda d: (csr(d) + K).data,
     "known with data": lambda d: sp.csr_array((d[0] * K.data, K.indices, K.indptr)) @ X,
@@ -87,9 +96,21 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def with_diagonal(matrix: Any, values: Any) -> Any:
-    matrix.setdiag(values)
+def with_diagonal(matrix: Any, values: Any, k: int = 0) -> Any:
+    matrix.setdiag(values, k)
     return matrix
+
+
+def copied_and_left(matrix: Any) -> Any:
+    with_data(matrix.tocsr(copy=True), matrix.data * 2)
+    with_data(matrix.asformat("csr", copy=True), matrix.data * 2)
+    return matrix
+
+
+def added_in_place(dense: Any) -> Any:
+    dense += K
+    dense -= csr(dense[0, 0] * D)
+    return dense
 
 
 def with_data(matrix: Any, values: Any) -> Any:
@@ -150,6 +171,9 @@ def test_what_is_asked_of_a_matrix() -> None:
         assert isinstance(matrix, sp.csr_array)
         assert not sp.isspmatrix(matrix)
         assert sp.isspmatrix(old(d))
+        assert sp.isspmatrix_csr(old(d))
+        assert not sp.isspmatrix_csc(old(d))
+        assert not sp.isspmatrix_csr(matrix)
         assert matrix.nnz == 7
         return np.sum(matrix.data)
 
@@ -168,6 +192,8 @@ def test_refusals() -> None:
     ):
         with pytest.raises(unsupported, match=words):
             ad.grad(function)(D)
+    with pytest.raises(ValueError, match="axis out of range"):
+        ad.grad(lambda d: csr(d).sum(axis=2).sum())(D)
     with pytest.raises(ValueError, match="inconsistent shapes"):
         ad.grad(lambda d: (csr(d) + sp.eye_array(3)).sum())(D)
     with pytest.raises(ad.errors.ShapeError, match="were set to"):

@@ -101,6 +101,21 @@ def test_degenerate_pairs_and_failures() -> None:
         twice
     )
     np.testing.assert_allclose(values, [0, 0, 1, 1, 1, 1], atol=1e-10)
+    for d, how in (
+        (np.array([1.0, 2.0, 2.5, 3.0, 5.0, 5.0]), {"k": 2, "which": "BE"}),
+        (np.array([1.0, 1.0, 2.5, 3.0, 4.0, 5.0]), {"k": 2, "which": "BE"}),
+        (np.array([1.9, 3.0, 3.0, 5.0, 6.0]), {"k": 1, "which": "LA", "sigma": 2.0}),
+        (np.array([1.0, 1.0, 2.1, 5.0, 6.0]), {"k": 1, "which": "SA", "sigma": 2.0}),
+        (np.array([1.0, 2.1, 5.0, 9.0, 9.0]), {"k": 1, "which": "SM", "sigma": 2.0}),
+    ):
+
+        def found(d: Any, how: Any = how) -> Any:
+            return np.sum(sla.eigsh(sp.diags_array(d).tocsc(), **how)[0])
+
+        apart = d + 0.1 * np.arange(len(d))
+        np.testing.assert_allclose(np.sum(ad.grad(found)(apart)), how["k"], rtol=1e-9)
+        with pytest.raises(degenerate, match="two of them coincide"):
+            ad.grad(found)(d)
     big = sp.diags_array(np.linspace(1, 1.01, 400)).tocsc()
     with pytest.raises(ad.errors.NotConvergedError, match="eigenvalues of a sparse matrix"):
         ad.grad(lambda t: np.sum(sla.eigsh(t * big, 3, which="SA", maxiter=1)[0]))(2.0)

@@ -88,6 +88,7 @@ def test_failures() -> None:
     for function, words in (
         (lambda d: sla.lsmr(sla.aslinearoperator(tall(d)), B)[0][0], "takes a matrix"),
         (lambda d: sla.lsqr(tall(d), B, calc_var=True)[0][0], "calc_var"),
+        (lambda d: sla.lsmr(tall(d), B, x0=np.ones(4))[0][0], "takes no x0"),
         (lambda d: sla.lsmr(1j * tall(d), B)[0][0], "real"),
         (lambda d: sla.expm_multiply(tall(d)[:4], B[:4], 0.0, 1.0, 5)[0][0], "A and B alone"),
         (lambda d: sla.expm_multiply(tall(d)[:4].toarray(), B[:4])[0], "scipy.linalg.expm"),

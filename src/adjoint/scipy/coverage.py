@@ -44,9 +44,8 @@ for _part, _names in {
     "optimize": "show_options linprog_verbose_callback",
     "signal": "argrelextrema argrelmax argrelmin find_peaks check_COLA check_NOLA max_len_seq "
     "choose_conv_method correlation_lags unit_impulse besselap buttap",
-    "sparse": "issparse isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr "
-    "isspmatrix_dia isspmatrix_dok isspmatrix_lil eye eye_array identity rand random random_array "
-    "get_index_dtype safely_cast_index_arrays load_npz save_npz",
+    "sparse": "eye eye_array identity rand random random_array get_index_dtype "
+    "safely_cast_index_arrays load_npz save_npz",
     "sparse.linalg": "use_solver spbandwidth is_sptriangular",
     "spatial": "convex_hull_plot_2d delaunay_plot_2d voronoi_plot_2d",
     "spatial.distance": "is_valid_dm is_valid_y num_obs_dm num_obs_y",

@@ -76,6 +76,9 @@ class _Binary:
                 return self._left_to_traced(one, other)
             if second in _TRACED and hooks.is_sparse(one):  # it would make an array of the other
                 one = hooks.sparse_operand(one)
+            elif first in _TRACED and hooks.is_sparse(other):  # NumPy's `+=` makes a new array too
+                making: Callable[[Any, Any], Any] = getattr(operator, self.names[1])
+                return making(one, hooks.sparse_operand(other))
             return self.plain(one, other)
         in_place, forward, reflected = self.names
         joins = _is_sequence(first)  # which comes last, as Python has it

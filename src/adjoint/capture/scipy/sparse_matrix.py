@@ -9,8 +9,10 @@ An entry whose value happens to be zero is an entry: a pattern does not depend o
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final, cast
 
 import numpy as np
@@ -41,7 +43,7 @@ _OF_PLACES: Final = frozenset(
     | {"has_sorted_indices", "has_canonical_format"}
 )
 # Methods that move entries, and those that are functions of each entry which keep zeros.
-_MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "asformat", "getrow", "getcol")
+_MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "getrow", "getcol")
 _KEEPING_ZERO: Final = (
     *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
     *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
@@ -177,6 +179,12 @@ class SparseTraced:
         """Its conjugate transpose."""
         return self.T.conj()
 
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """In another format; itself, or a copy, where that is its own."""
+        if format in (None, self.format):
+            return self.copy() if copy else self
+        return self.moved(lambda pattern: pattern.asformat(format))
+
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """The entries in another shape."""
         return self.moved(lambda pattern: pattern.reshape(*shape, **options))
@@ -195,10 +203,9 @@ class SparseTraced:
 
     def toarray(self, order: Any = None, out: Any = None) -> Any:
         """The dense matrix."""
-        flat = np.zeros(self.shape[0] * self.shape[1], self.dtype)
-        return np.reshape(
-            perform(GATHER_ADD, flat, self.entries, keys_of(self.pattern)), self.shape
-        )
+        zeros = np.zeros(self.shape[0] * self.shape[1], self.dtype)
+        flat = perform(GATHER_ADD, zeros, self.entries, keys_of(self.pattern))
+        return np.reshape(flat, self.shape)
 
     todense = toarray
 
@@ -229,13 +236,13 @@ class SparseTraced:
         length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
         values = as_operand(values)
         values = np.broadcast_to(values, (length,)) if np.ndim(values) == 0 else values[:length]
-        others, first = columns - rows != k, np.arange(np.shape(values)[0])
+        first = np.arange(np.shape(values)[0])
+        # Fewer values than places leave what is further along the diagonal as it is.
+        others = (columns - rows != k) | (np.minimum(rows, columns) >= len(first))
         entries = np.concatenate([whole.entries[others], values])
-        pattern = at_places(
-            np.concatenate([rows[others], first + max(0, -k)]),
-            np.concatenate([columns[others], first + max(0, k)]),
-            *(self.shape, self.pattern),
-        )
+        rows = np.concatenate([rows[others], first + max(0, -k)])
+        columns = np.concatenate([columns[others], first + max(0, k)])
+        pattern = at_places(rows, columns, self.shape, self.pattern)
         self._become(SparseTraced(entries, pattern).asformat(self.pattern.format))
 
     # --- each entry by itself --------------------------------------------------------------------
@@ -277,9 +284,6 @@ class SparseTraced:
     def __neg__(self) -> SparseTraced:
         return SparseTraced(-self.entries, self.pattern, self.form)
 
-    def __pos__(self) -> SparseTraced:
-        return self
-
     def scaled(self, factor: Any) -> SparseTraced:
         """A multiple of it."""
         return SparseTraced(self.entries * factor, self.pattern, self.form)
@@ -293,26 +297,25 @@ class SparseTraced:
             return self.scaled(other)
         whole = self.canonical()
         part = taken(whole.pattern.multiply(np.ones(np.shape(other), np.int64)), whole.entries)
-        wide = np.broadcast_to(other, part.shape)
-        return SparseTraced(part.entries * wide[part.places], part.pattern)
+        factors = np.broadcast_to(other, part.shape)[part.places]
+        return SparseTraced(part.entries * factors, part.pattern)
 
     # --- sums ------------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum of all entries, or of those in each column (axis 0) or row (axis 1)."""
-        if axis is None:
+        shape = np.shape(self.pattern.sum(axis))  # SciPy looks at the axis
+        if not shape:
             return np.sum(self.entries)
-        kept = 1 if axis in (0, -2) else 0
+        kept = 1 if axis in (0, -2, (0,), (-2,)) else 0
         zero = np.zeros(self.shape[kept], self.dtype)
         total = perform(GATHER_ADD, zero, self.entries, self.places[kept])
-        if not is_matrix(self.pattern):
-            return total
-        return np.reshape(total, (1, -1) if kept else (-1, 1))
+        return np.reshape(total, shape)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum over the number of places."""
-        count = np.prod(self.shape) if axis is None else self.shape[0 if axis in (0, -2) else 1]
-        return self.sum(axis) / float(count)
+        total = self.sum(axis)
+        return total / float(np.prod(self.shape) // max(np.size(total), 1))
 
     def trace(self, offset: int = 0) -> Any:
         """The sum of a diagonal."""
@@ -378,17 +381,13 @@ class SparseTraced:
                 "A power of a sparse matrix with traced entries is that of a square matrix, with a "
                 "whole positive exponent."
             )
-        product = self
-        for _ in range(int(exponent) - 1):
-            product = product @ self
-        return product
+        return reduce(operator.matmul, [self] * int(exponent))
 
 
 def _mover(name: str) -> Any:
     def method(self: SparseTraced, *args: Any, **kwargs: Any) -> Any:
-        target = name[2:] if name.startswith("to") else args[0] if name == "asformat" else None
-        if target == self.format:
-            return self
+        if name == f"to{self.format}":
+            return self.copy() if kwargs.get("copy", True in args[-1:]) else self
         return self.moved(lambda pattern: getattr(pattern, name)(*args, **kwargs))
 
     method.__name__ = name
@@ -450,6 +449,7 @@ def taken(result: Any, pool: Any) -> Any:
 def at(pool: Any, numbers: Any) -> Any:
     """Entry k - 1 of the pool for each number k, and zero for 0."""
     count = np.shape(pool)[0]
+    numbers = numbers.astype(np.int64)  # a matrix without entries is of floats
     if numbers.shape == (count,) and np.array_equal(numbers, np.arange(1, count + 1)):
         return pool
     if numbers.all():
@@ -463,9 +463,9 @@ def added(one: SparseTraced, other: SparseTraced) -> SparseTraced:
         raise ValueError("inconsistent shapes")
     one, other = one.canonical(), other.canonical()
     pattern = numbered(by_entry(ones(one.pattern) + ones(other.pattern)))
-    keys = keys_of(pattern)
-    parts = (at(part.entries, found_at(part.pattern, keys)) for part in (one, other))
-    return SparseTraced(sum(parts), pattern)
+    where = keys_of(pattern)
+    left, right = (at(part.entries, found_at(part.pattern, where)) for part in (one, other))
+    return SparseTraced(left + right, pattern)
 
 
 def common(one: SparseTraced, other: SparseTraced) -> SparseTraced:
@@ -495,6 +495,6 @@ def times(matrix: Any, x: Any) -> Any:
 def sparse_times(left: SparseTraced, right: SparseTraced) -> SparseTraced:
     """The product of two sparse matrices."""
     pattern = numbered(by_entry(ones(left.pattern) @ ones(right.pattern)))
-    sizes = (left.shape[0], *right.shape)
     operands = (*entries_of(left), *entries_of(right), *places_of(pattern))
-    return SparseTraced(perform(SPARSE_ENTRIES, *operands, sizes=sizes), pattern)
+    entries = perform(SPARSE_ENTRIES, *operands, sizes=(left.shape[0], *right.shape))
+    return SparseTraced(entries, pattern)

@@ -175,6 +175,17 @@ def isspmatrix(x: Any) -> bool:
     return is_sparse(x) and as_traced(x).scipy_class.__name__.endswith("matrix")
 
 
+def _declare_asking(form: str) -> None:
+    def function(x: Any) -> bool:
+        return bool(isspmatrix(x)) and bool(as_traced(x).format == form)
+
+    implements_scipy("sparse", f"isspmatrix_{form}")(function)
+
+
+for _form in ("csr", "csc", "coo", "dia", "bsr", "lil", "dok"):
+    _declare_asking(_form)
+
+
 @implements_scipy("sparse.linalg")
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """The norm of Frobenius, and the largest sum of sizes in a column or a row."""

@@ -47,7 +47,7 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
 def _options(given: dict[str, Any], allowed: set[str], name: str) -> dict[str, Any]:
     given.pop("show", None)
     for argument, value in list(given.items()):
-        if argument not in allowed and value not in (None, False):
+        if argument not in allowed and value is not None and value is not False:
             raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes no {argument}.")
     return {key: value for key, value in given.items() if key in allowed and value is not None}
 

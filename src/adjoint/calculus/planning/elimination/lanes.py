@@ -58,14 +58,20 @@ def moved(move: Callable[..., Any], operands: Sequence[Entries], count: int) -> 
         NotSeparable: lanes are taken apart, or meet what has none.
     """
     vertices = move(*(x.spread(count) for x in operands))
-    return gathered(np.asarray(vertices), np.asarray(move(*(x.numbers(count) for x in operands))))
+    numbers = np.asarray(move(*(x.numbers(count) for x in operands)))
+    return _gathered(np.asarray(vertices), numbers, count)
 
 
-def gathered(vertices: Vertices, numbers: Vertices) -> Entries:
-    """Entries from the vertex and the lane of each; NotSeparable where lanes are taken apart."""
+def _gathered(vertices: Vertices, numbers: Vertices, count: int) -> Entries:
+    """Entries from the vertex and the lane of each; NotSeparable where lanes are taken apart.
+
+    An axis of the first few lanes is none of the lanes: all of them lie along that.
+    """
     if numbers.size == 0 or (numbers == -1).all():
         return Entries(vertices, None)
     for axis, length in enumerate(numbers.shape):
+        if length != count:
+            continue
         along = [1] * numbers.ndim
         along[axis] = length
         fits = (numbers == np.arange(length).reshape(along)) | (vertices == NOTHING)

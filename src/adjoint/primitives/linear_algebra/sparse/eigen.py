@@ -160,8 +160,17 @@ SPARSE_EIGH: Primitive = Primitive(
 # is looked for among vectors that are orthogonal to those found: of a second vector it is the same.
 
 
+def _next_values(matrix: Any, vectors: Any, which: str, sigma: float | None) -> list[float]:
+    """The eigenvalues that come next, in the order in which they were asked for.
+
+    Where both ends were asked for, one at each.
+    """
+    ends = ("LA", "SA") if which == "BE" else (which,)
+    return [_next_value(matrix, vectors, end, sigma) for end in ends]
+
+
 def _next_value(matrix: Any, vectors: Any, which: str, sigma: float | None) -> float:
-    """The eigenvalue that comes next, in the order in which they were asked for."""
+    """The eigenvalue that comes next at one end."""
     solvers = import_module("scipy.sparse.linalg")
     size = matrix.shape[0]
     bound = float(abs(matrix).sum(axis=0).max())
@@ -173,11 +182,9 @@ def _next_value(matrix: Any, vectors: Any, which: str, sigma: float | None) -> f
         return image - vectors @ (vectors.T @ image)
 
     operator = solvers.LinearOperator((size, size), matvec=deflated, dtype=float)
-    if sigma is None:
-        largest, _ = _lanczos(operator, 1, 1, which="LA")
-    else:
-        largest, _ = _lanczos(operator, 1, 1, which="LM")
-    return float(value(largest[0]))
+    largest, _ = _lanczos(operator, 1, 1, which="LA" if sigma is None else which)
+    with np.errstate(divide="ignore"):
+        return float(value(largest[0]))
 
 
 def _ordered(matrix: Any, which: str, sigma: float | None, bound: float) -> tuple[Any, Any]:
@@ -211,14 +218,18 @@ def _simple_evaluate(
 ) -> Any:
     sizes = np.abs(values) if sigma is None and which in ("LM", "SM") else np.asarray(values)
     others = np.empty(0)
-    if len(values) < len(vectors) and which != "BE":
+    if len(values) < len(vectors):
         matrix = _matrix(entries, rows, columns, len(vectors))
-        others = np.array([_next_value(matrix, np.asarray(vectors, float), which, sigma)])
+        if sigma is not None and which == "SM":  # those that are farthest from sigma
+            matrix = matrix - sigma * import_module("scipy.sparse").eye_array(len(vectors))
+            sizes, which, sigma = np.abs(values - sigma), "LM", None
+        others = np.array(_next_values(matrix, np.asarray(vectors, float), which, sigma))
     largest = np.max(np.abs(values), initial=0.0)
     gaps = [np.diff(np.sort(values)), *(np.abs(sizes - other) for other in others)]
     least = np.min(np.concatenate(gaps), initial=np.inf)
     if least <= _CLOSE * largest:
-        near = values[np.argmin(np.abs(sizes - others))] if len(others) else values[0]
+        distances = np.min(np.abs(sizes[:, None] - others), axis=1, initial=np.inf)
+        near = values[np.argmin(distances)]
         raise DegenerateError(
             f"A derivative of eigenvalues of a sparse matrix was asked for where two of them "
             f"coincide, or have the same size: near {near:.6g} two are within {least:.1e}. There "
