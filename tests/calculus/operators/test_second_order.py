@@ -121,6 +121,8 @@ def test_what_is_refused() -> None:
         operator(network, factor=np.eye(3))(LINE)
     with pytest.raises(ShapeError, match="drift has shape"):
         operator(network, drift=np.ones(3))(LINE)
+    with pytest.raises(ArgumentTypeError, match="coefficients is a function that returns None"):
+        ad.second_order_operator(rational, lambda x: None)(LINE)
     with pytest.raises(DTypeError, match="complex"):
         operator(network, np.eye(4) * 1j)(LINE)
     with pytest.raises(ArgumentError, match="finite"):

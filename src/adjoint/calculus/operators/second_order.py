@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.derived import core, derived
-from adjoint.base.errors import ArgumentError, DTypeError, ShapeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
@@ -98,7 +98,8 @@ def second_order_operator(
 
     def compute(function: Any, given: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = real_arguments(argnums, args, kwargs, _NAME)
-        matrix, along, root = (_at(value, chosen) for value in given)
+        named_given = zip(("coefficients", "drift", "factor"), given, strict=True)
+        matrix, along, root = (_at(value, chosen, name) for name, value in named_given)
         frame = _frame(chosen, matrix, root)
         drifting = [] if along is None else matching_leaves(chosen.point, along, "drift")
         captured = chosen.capture(function)
@@ -121,11 +122,16 @@ def second_order_operator(
     return derived(operator_of, second_order_operator, origin, options)
 
 
-def _at(value: Any, chosen: Chosen) -> Any:
+def _at(value: Any, chosen: Chosen, name: str) -> Any:
     """A coefficient, or what a function gives for it at the arguments."""
     if not callable(value):
         return value
     captured = chosen.capture(value)
+    if not captured.outputs:  # as of one that forgot to return
+        raise ArgumentTypeError(
+            f"{name} is a function that returns {pytrees.structure_text(captured.treedef)}; "
+            "expected arrays."
+        )
     compiled = prepare(("value",), captured, _itself, chosen.recapture, value)
     results = run(compiled, [*chosen.leaves, *captured.constants])
     return pytrees.unflatten(captured.treedef, results)
