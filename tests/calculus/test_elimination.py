@@ -187,6 +187,21 @@ def test_points_along_the_last_axis_and_the_first(function):
     agree(lambda x: function(x.T), np.ascontiguousarray(x.T))
 
 
+def test_rows_added_to_what_does_not_vary_or_is_the_same_at_all_points():
+    x, rows = RNG.uniform(0.2, 1, (3, 7)), RNG.uniform(0.2, 1, (7, 2))
+    gradient = ad.grad(lambda x: np.sum(x[0] * x[1] * x[2]) + np.sum(x[1] ** 3))
+    assert lanes_of(gradient, x) == 7
+    agree(gradient, x)
+
+    def added(rows, x):
+        rows = rows * 1.0
+        np.add.at(rows, np.s_[:, 0], x)
+        return rows
+
+    agree(added, rows, x[0], argnums=(0, 1))
+    agree(lambda x: np.where(x[0] > 0.5, x[1] * x[2], np.zeros(7)), x)
+
+
 def test_an_argument_that_is_the_same_at_all_points():
     x, k = RNG.uniform(0.2, 1, (3, 7)), np.array(2.0)
     agree(lambda x, k: k * np.sin(x[0] * k) + x[1], x, k, argnums=(0, 1))

@@ -88,3 +88,8 @@ def test_what_is_refused() -> None:
         ad.divergence(lambda x: x)(np.arange(3))
     with pytest.raises(ArgumentTypeError, match="takes a function first"):
         ad.divergence(3)
+
+
+def test_of_no_numbers_it_is_zero() -> None:
+    assert ad.divergence(lambda tree: tree)({}) == 0
+    assert ad.divergence(lambda x: (), argnums=())(np.ones(2)) == 0

@@ -107,3 +107,8 @@ def test_what_is_refused() -> None:
         )
     with pytest.raises(ArgumentTypeError, match="probes has the structure"):
         ad.estimate_laplacian(rational, [np.ones((2, 4))])(X)
+
+
+def test_of_nothing_nothing_is_estimated() -> None:
+    x = np.ones(2)
+    assert ad.estimate_laplacian(lambda x: (), ad.probes(x, 3, 0))(x) == ((), ())

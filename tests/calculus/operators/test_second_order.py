@@ -121,9 +121,36 @@ def test_what_is_refused() -> None:
         operator(network, factor=np.eye(3))(LINE)
     with pytest.raises(ShapeError, match="drift has shape"):
         operator(network, drift=np.ones(3))(LINE)
+    with pytest.raises(ArgumentTypeError, match="coefficients is a function that returns None"):
+        ad.second_order_operator(rational, lambda x: None)(LINE)
     with pytest.raises(DTypeError, match="complex"):
         operator(network, np.eye(4) * 1j)(LINE)
     with pytest.raises(ArgumentError, match="finite"):
         operator(network, np.full((4, 4), np.nan))(LINE)
     with pytest.raises(ArgumentTypeError, match="takes a function first"):
         operator(3, np.eye(4))
+
+
+@pytest.mark.parametrize("diagonal", [[1e20, 1.0], [1e300, 1e-300], [1e-300, -1e-20], [0.0, 2.0]])
+def test_small_coefficients_beside_large_ones(diagonal: list[float]) -> None:
+    coefficients, x = np.array(diagonal), np.array([0.3, 0.7])
+
+    def at(coefficients: Any) -> Any:
+        return ad.second_order_operator(lambda x: x[1] ** 2 + x[0], coefficients)(x)
+
+    for given in (coefficients, np.diag(coefficients)):
+        np.testing.assert_allclose([at(given), ad.jit(at)(given)], 2 * diagonal[1], rtol=1e-14)
+        slope = np.array([0.0, 2.0])
+        expected = slope if given.ndim == 1 else np.diag(slope)
+        np.testing.assert_allclose(ad.grad(at)(given), expected, atol=1e-14)
+
+
+def test_coefficients_of_less_precision_or_of_integers() -> None:
+    x = np.array([0.3, 0.7])
+    for dtype in (np.float32, np.float16, np.int8):
+        for given in (np.array([2, 3], dtype), np.array([[2, 1], [1, 3]], dtype)):
+
+            def at(given: Any) -> Any:
+                return ad.second_order_operator(lambda x: np.sum(x**2), given)(x)
+
+            np.testing.assert_allclose([at(given), ad.jit(at)(given)], 10.0, rtol=1e-14)

@@ -123,6 +123,34 @@ def test_nothing_is_left_out(function: Any) -> None:
     np.testing.assert_allclose(ad.divergence(field)(x), np.trace(matrix), rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (FIRST[:, :3] @ x)[None] * np.sin(x),
+        lambda x: np.cumsum(x.T, axis=1)[:, None] * np.exp(x.T),
+        lambda x: np.arctan2(np.sin(x), np.cumsum(x, axis=0)[:, None]),
+    ],
+)
+def test_slopes_of_fewer_axes_beside_counted_ones(function: Any) -> None:
+    square = PARTICLES[:3] + 2.0
+    wide = lambda x: np.sum(function(x) ** 2)  # noqa: E731
+    expected = np.trace(flat_hessian(wide, square))
+    np.testing.assert_allclose(ad.laplacian(wide)(square), expected, rtol=1e-11)
+    entries = ad.jacobian(ad.jacobian(function))(square)
+    expected = np.einsum("abcijij->abc", entries)
+    np.testing.assert_allclose(ad.laplacian(function)(square), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (0, 3, 3)])
+def test_axes_that_a_reshape_lays_on_one(shape: tuple[int, ...]) -> None:
+    x = np.full(shape, 0.7)
+    function = lambda x: np.sum(np.sin(x.reshape(-1) if x.size else x.reshape(3, 0, 3)))  # noqa: E731
+    value, gradient, laplacian = ad.value_grad_laplacian(function)(x)
+    np.testing.assert_allclose(laplacian, -np.sum(np.sin(x)))
+    np.testing.assert_allclose(gradient, np.cos(x))
+    np.testing.assert_allclose(value, np.sum(np.sin(x)))
+
+
 def sizes(function: Any, x: Any) -> list[int]:
     """The sizes of all arrays in the program of a Laplacian."""
     captured = Chosen(0, (x,), {}).capture(function)

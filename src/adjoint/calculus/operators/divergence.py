@@ -132,8 +132,9 @@ def _forward(program: Program, count: int) -> Program:
 
 
 def _number(types: Sequence[ArrayType]) -> ArrayType:
-    """The type of a sum of numbers of these types."""
-    return array_type((), np.result_type(*(type_.dtype for type_ in types)))
+    """The type of a sum of numbers of these types; float64 for that of none."""
+    dtypes = [type_.dtype for type_ in types]
+    return array_type((), np.result_type(*dtypes) if dtypes else np.dtype(float))
 
 
 def _trace(moved: Directions, type: ArrayType) -> Expression:

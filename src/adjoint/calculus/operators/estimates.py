@@ -191,8 +191,8 @@ def estimate_laplacian(
         kind = ("estimate_laplacian", len(rows), count)
         compiled = prepare(kind, captured, _curvatures, chosen.recapture, function)
         results = run(compiled, [*chosen.leaves, *captured.constants, *rows])
-        means, errors = zip(*map(_estimated, results), strict=True)
-        tree = captured.treedef
+        pairs, tree = [_estimated(samples) for samples in results], captured.treedef
+        means, errors = [mean for mean, _ in pairs], [error for _, error in pairs]
         return Estimate(pytrees.unflatten(tree, means), pytrees.unflatten(tree, errors))
 
     origin, function = function, core(function)

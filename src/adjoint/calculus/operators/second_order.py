@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.derived import core, derived
-from adjoint.base.errors import ArgumentError, DTypeError, ShapeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves
@@ -98,7 +98,8 @@ def second_order_operator(
 
     def compute(function: Any, given: Any, *args: Any, **kwargs: Any) -> Any:
         chosen = real_arguments(argnums, args, kwargs, _NAME)
-        matrix, along, root = (_at(value, chosen) for value in given)
+        named_given = zip(("coefficients", "drift", "factor"), given, strict=True)
+        matrix, along, root = (_at(value, chosen, name) for name, value in named_given)
         frame = _frame(chosen, matrix, root)
         drifting = [] if along is None else matching_leaves(chosen.point, along, "drift")
         captured = chosen.capture(function)
@@ -121,11 +122,16 @@ def second_order_operator(
     return derived(operator_of, second_order_operator, origin, options)
 
 
-def _at(value: Any, chosen: Chosen) -> Any:
+def _at(value: Any, chosen: Chosen, name: str) -> Any:
     """A coefficient, or what a function gives for it at the arguments."""
     if not callable(value):
         return value
     captured = chosen.capture(value)
+    if not captured.outputs:  # as of one that forgot to return
+        raise ArgumentTypeError(
+            f"{name} is a function that returns {pytrees.structure_text(captured.treedef)}; "
+            "expected arrays."
+        )
     compiled = prepare(("value",), captured, _itself, chosen.recapture, value)
     results = run(compiled, [*chosen.leaves, *captured.constants])
     return pytrees.unflatten(captured.treedef, results)
@@ -145,13 +151,13 @@ def _frame(chosen: Chosen, matrix: Any, root: Any) -> DirectionFrame:
     shapes = [type_.shape for type_ in chosen.types]
     size = sum(map(prod, shapes))
     if matrix is None:
-        columns = _checked(root, "factor")
+        columns = _checked(root, chosen, "factor")
         shape = columns.shape
         if shape[:-1] != (size,) and (len(shapes) != 1 or shape[:-1] != shapes[0]):
             _refuse("factor", shape, f"({size}, m)", shapes, "m")
         rows = np.transpose(np.reshape(columns, (size, shape[-1])))
         return DirectionFrame((Family(DirectionForm.GIVEN, shape[-1]),), _split(rows, chosen))
-    matrix = _checked(matrix, "coefficients")
+    matrix = _checked(matrix, chosen, "coefficients")
     traced = type(matrix) is Traced
     if len(shapes) == 1 and matrix.shape == shapes[0]:
         return _of_numbers(chosen, matrix, traced)
@@ -162,8 +168,8 @@ def _frame(chosen: Chosen, matrix: Any, root: Any) -> DirectionFrame:
     return _of_unknown(chosen, square, size) if traced else _of_matrix(chosen, square, size)
 
 
-def _checked(value: Any, name: str) -> Any:
-    """An array of real numbers: traced, or NumPy's own and finite."""
+def _checked(value: Any, chosen: Chosen, name: str) -> Any:
+    """An array of real numbers, as precise as the arguments: traced, or NumPy's own and finite."""
     if type(value) is Traced and is_known(value):
         value = unwrap(value)
     if type(value) is not Traced:
@@ -175,11 +181,10 @@ def _checked(value: Any, name: str) -> Any:
             raise DTypeError(f"{name} must be an array of real numbers, got dtype {value.dtype}.")
         if not np.all(np.isfinite(value)):
             raise ArgumentError(f"{name} must be finite: it holds NaN or infinity.")
-        return value.astype(np.result_type(value, np.float32), copy=False)
-    type_ = traced_type(value)
-    if type_.dtype.kind != "f":
-        raise DTypeError(f"{name} must be an array of real numbers, got {type_}.")
-    return value
+    elif traced_type(value).dtype.kind not in "iuf":
+        raise DTypeError(f"{name} must be an array of real numbers, got {traced_type(value)}.")
+    own = (type_.dtype for type_ in chosen.types)  # roots of what is less precise would show
+    return value.astype(np.result_type(traced_type(value).dtype, np.float32, *own))
 
 
 def _refuse(name: str, shape: Any, wanted: str, shapes: Sequence[Any], last: str | None) -> None:
@@ -202,15 +207,22 @@ def _split(rows: Any, chosen: Chosen) -> list[Any]:
 
 
 def _of_matrix(chosen: Chosen, square: Any, size: int) -> DirectionFrame:
-    """A known matrix, by its eigenvectors: as many directions as its rank."""
-    values, vectors = np.linalg.eigh(square)
+    """A known matrix, by its eigenvectors: as many directions as its rank.
+
+    It is A = D B D with powers of 2 in D, and entries of B of about 1 at most, whose eigenvectors v
+    give A = Σ λ Dv (Dv)ᵀ: so a coefficient that is small beside others is not taken for their
+    rounding errors.
+    """
+    most = np.max(np.abs(square), axis=1, initial=0)
+    roots = np.exp2(np.rint(np.log2(np.where(most > 0, most, 1)) / 2))
+    values, vectors = np.linalg.eigh(square / roots[:, None] / roots)
     rounding = size * np.finfo(values.dtype).eps * np.max(np.abs(values), initial=0)
     families: list[Family] = []
     arrays: list[Any] = []
     for sign in (1, -1):
         kept = sign * values > rounding
         if np.any(kept):
-            rows = (vectors[:, kept] * np.sqrt(sign * values[kept])).T
+            rows = (vectors[:, kept] * np.sqrt(sign * values[kept])).T * roots
             families.append(Family(DirectionForm.GIVEN, len(rows), sign))
             arrays += _split(rows, chosen)
     return DirectionFrame(tuple(families), arrays)
@@ -220,9 +232,9 @@ def _of_unknown(chosen: Chosen, square: Any, size: int) -> DirectionFrame:
     """A matrix that is differentiated, or not known yet: eigenvectors may not have derivatives.
 
     Σ aᵢⱼ ∂ᵢ∂ⱼ f = Σᵢ ∂²f[eᵢ, A eᵢ], and 4 ∂²f[u, v] = ∂²f[u + v, u + v] - ∂²f[u - v, u - v], where
-    u = s eᵢ and v = A eᵢ / s are about as long, so that little cancels.
+    u = sᵢ eᵢ and v = A eᵢ / sᵢ are about as long, so that little cancels.
     """
-    scale = _about(square)
+    scale = _about(np.max(np.abs(square), axis=1, initial=0))[:, None]
     unit = np.eye(size) * scale
     families = (Family(DirectionForm.GIVEN, size, 1), Family(DirectionForm.GIVEN, size, -1))
     arrays = [
@@ -252,8 +264,7 @@ def _of_numbers(chosen: Chosen, diagonal: Any, traced: bool) -> DirectionFrame:
     )
 
 
-def _about(numbers: Any) -> Any:
-    """The square root of how large numbers are, or 1 if they are 0: a constant."""
-    still = stop_gradient(numbers)
-    size = np.sqrt(np.sqrt(np.mean(still * still)))
-    return np.where(size > 0, size, 1.0)
+def _about(sizes: Any) -> Any:
+    """The square roots of how large numbers are, or 1 where they are 0: constants."""
+    still = np.abs(stop_gradient(sizes))
+    return np.sqrt(np.where(still > 0, still, 1.0))

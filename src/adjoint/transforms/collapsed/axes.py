@@ -25,6 +25,8 @@ def _aligned(axis: int, before: Shape, after: Shape, params: dict[str, Any]) -> 
 def _reshape(axis: int, before: Shape, after: Shape, params: dict[str, Any]) -> int | None:
     """The axis that has as many entries, and as many before it; it may not be joined or divided."""
     ahead = prod(before[:axis])
+    if not ahead:  # of an array without entries, where several axes would fit
+        return None
     for place, length in enumerate(after):
         if length == before[axis] and prod(after[:place]) == ahead:
             return place

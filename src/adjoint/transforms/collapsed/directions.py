@@ -61,9 +61,13 @@ class Directions(NamedTuple):
 
 
 def standard_directions(builder: Builder, shape: tuple[int, ...], dtype: Any) -> Directions:
-    """How an array moves along the standard basis of arrays of its shape: ones, along its axes."""
+    """How an array moves along the standard basis of arrays of its shape: ones, along its axes.
+
+    Axes of length 1 are counted, which takes no more numbers: a reshape would lay two of them along
+    the same axis.
+    """
     rows = bind(FILL, builder=builder, shape=(1, *shape), dtype=np.dtype(dtype), value=1)
-    return Directions(rows, tuple(range(len(shape))))
+    return Directions(rows, tuple(n if length != 1 else None for n, length in enumerate(shape)))
 
 
 def counted_lengths(lengths: Sequence[int], runs: Sequence[AxisRun]) -> tuple[int, ...]:

@@ -164,10 +164,11 @@ class MovingOperation:
         for runs, own in self._by_runs(lengths, moving).items():
             slope: Any = None
             for place, moved in own.items():
-                row = cast(moved.rows, type_.dtype)
+                # With all the axes of the result, since `runs` counts these.
+                row = insert_axes(cast(moved.rows, type_.dtype), 1, 1 + type_.ndim)
                 aligned[place].append(Directions(row, runs))
                 wide = array_type((row.shape[0], *type_.shape), type_.dtype)
-                term = weigh(slopes[place], insert_axes(row, 1, 1 + type_.ndim), wide)
+                term = weigh(slopes[place], row, wide)
                 slope = term if slope is None else slope + term
             parts.append(Directions(slope, runs))
         curve: Any = None
@@ -200,10 +201,7 @@ class MovingOperation:
         one, other = left.rows, right.rows
         (type_,) = self.types
         if one.shape != other.shape or apart:
-            one, other = (
-                broadcast_to(insert_axes(row, 1, 1 + type_.ndim), (row.shape[0], *type_.shape))
-                for row in (one, other)
-            )
+            one, other = (broadcast_to(row, (row.shape[0], *type_.shape)) for row in (one, other))
         labels = ascii_letters[: one.ndim]
         product = contract(one, other, f"{labels},{labels}->{labels[1:]}")
         for place, p, q in apart:

@@ -87,17 +87,19 @@ def aligned(operand: Entries, ndim: int, lanes: int | None) -> Vertices:
     vertices come without it.
 
     Raises:
-        NotSeparable: it has its lanes elsewhere, or entries of its own where the lanes are.
+        NotSeparable: it has its lanes elsewhere, or varies by itself where the lanes are.
     """
     lead = ndim - operand.vertices.ndim - (operand.lanes is not None)
     vertices = operand.vertices
     if lanes is None:
+        if operand.lanes is not None:
+            raise NotSeparable
         return vertices
     if operand.lanes is not None:
         if operand.lanes + lead != lanes:
             raise NotSeparable
     elif lanes >= lead:
-        if vertices.shape[lanes - lead] != 1:
+        if vertices.shape[lanes - lead] != 1 and (vertices != NOTHING).any():
             raise NotSeparable
         vertices = np.take(vertices, 0, lanes - lead)
     before = lead - (operand.lanes is None and lanes < lead)

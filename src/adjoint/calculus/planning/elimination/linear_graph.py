@@ -216,16 +216,14 @@ class LinearGraph:
         whole, part = map(self._of, equation.inputs)
         index = equation.params["index"]
         old = moved(partial(SLICE.evaluate, index=index), [whole], self.lanes)
-        if part.lanes is not None and old.lanes is None:
-            raise NotSeparable  # what it is added to is not known point by point
-        ndim = old.vertices.ndim + (old.lanes is not None)
-        added = aligned(part, ndim, old.lanes)
-        arrays = np.broadcast_arrays(old.vertices, added)
+        shape = old.spread(self.lanes).shape
+        lanes = self._result_lanes((old, part), len(shape), shape)
+        arrays = np.broadcast_arrays(*(aligned(x, len(shape), lanes) for x in (old, part)))
         sums = np.empty(arrays[0].shape, np.int64)
         for place in np.ndindex(sums.shape):
             sources = [int(array[place]) for array in arrays if array[place] != NOTHING]
             sums[place] = self._vertex([(source, EdgeFactor()) for source in sources])
-        new = Entries(sums, old.lanes)
+        new = Entries(sums, lanes)
         return moved(partial(UPDATE.evaluate, index=index), [whole, new], self.lanes)
 
     def _summed(self, equation: Equation) -> Entries:
