@@ -314,3 +314,12 @@ def test_arguments_without_numbers():
     agree(function, np.ones(4), np.ones((0, 4)), argnums=(0, 1))
     agree(lambda x: x * x, np.ones((3, 0)))
     agree(lambda x: np.float16(2) * x * x, np.ones(3, np.float16))
+
+
+def test_an_entry_that_a_result_has_twice():
+    """Its copies are edges from it, so it is eliminated, and is no entry of the result itself."""
+    x = np.arange(1.0, 4.0)
+    for function in (lambda x: np.concatenate([2 * x, 2 * x]), lambda x: np.stack([x * 1.0] * 3)):
+        expected = ad.jacobian(function, mode="forward")(x)
+        for mode in ("elimination", "auto"):
+            np.testing.assert_array_equal(ad.jacobian(function, mode=mode)(x), expected)

@@ -6,6 +6,7 @@ graph of plain NumPy code with `x[0]`, `x[1]` and a stack at the end is that of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
@@ -115,6 +116,9 @@ class LinearGraph:
     def _sinks(self, results: Sequence[Variable]) -> list[Entries]:
         """The entries of the results, as vertices that nothing else uses, each of one result."""
         used = {source for source, _ in self.factors} | set(range(self._first)) | {NOTHING}
+        # One that is several entries of results is none of them, since it would be kept.
+        shown = Counter(int(v) for result in results for v in self._entries[result].vertices.flat)
+        used.update(vertex for vertex, count in shown.items() if count > 1)
         sinks = []
         for result in results:
             entries = self._entries[result]
@@ -122,7 +126,6 @@ class LinearGraph:
             for place, vertex in np.ndenumerate(vertices):
                 if vertex in used and vertex != NOTHING:
                     vertices[place] = self._relay(int(vertex))
-                used.add(int(vertices[place]))
             sinks.append(Entries(vertices, entries.lanes))
         return sinks
 
