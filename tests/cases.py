@@ -45,6 +45,11 @@ class Case:
         where = f"{self.primitive.name}, sample {self.number}{self.variant} ({types})"
         return f"{where} {self.sample.params}" if self.sample.params else where
 
+    @property
+    def name(self) -> str:
+        """What tests are called after it, the same in each process."""
+        return f"{self.primitive.name}-{self.number}{'-single' * bool(self.variant)}"
+
     def generator(self, *purpose: Any) -> np.random.Generator:
         """Random numbers of its own for each purpose, the same at every run."""
         text = repr((self.primitive.name, self.number, *purpose))

@@ -108,7 +108,7 @@ def expected(case: Case, sets: Sequence[Sequence[Any]], curves: Sequence[Any]) -
     return [x for own, total in zip(slopes, totals, strict=True) for x in (*own, total)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_primitive_along_given_directions(case: Case) -> None:
     types = [t for t, mark in zip(case.program.input_types, case.active, strict=True) if mark]
     directions = [random_like(case.generator("direction", r), types) for r in range(COUNT)]
@@ -122,7 +122,7 @@ def test_every_primitive_along_given_directions(case: Case) -> None:
     close(case, "collapsed", found[count:], wanted, TOLERANCE[case.bytes])
 
 
-@pytest.mark.parametrize("case", REAL, ids=str)
+@pytest.mark.parametrize("case", REAL, ids=lambda case: case.name)
 def test_every_primitive_along_the_standard_basis(case: Case) -> None:
     types = [t for t, mark in zip(case.program.input_types, case.active, strict=True) if mark]
     sets = []
