@@ -102,3 +102,29 @@ _SOLVE = sparse_solvers.factorized(sparse.csc_array(_A))
 def test_factors_of_a_known_matrix(solve: Callable[[Any], Any]) -> None:
     """The factors of a matrix that is known solve for traced right-hand sides."""
     agrees_in_all_modes(lambda b: np.sum(solve(b) ** 2), np.array([1.0, 2.0, -0.5]))
+
+
+@pytest.mark.parametrize("ask", [lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b])
+def test_comparisons_of_traced_matrices_are_refused(ask: Any) -> None:
+    def function(x: Any) -> Any:
+        one = sparse.diags_array([x, x], offsets=[0, 1], shape=(3, 3))
+        return np.sum(x) if ask(one, one * 2.0) else 2.0 * np.sum(x)
+
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match="comparison"):
+        ad.grad(function)(np.ones(3))
+
+
+def test_the_truth_of_a_traced_matrix_is_scipys() -> None:
+    def function(x: Any) -> Any:
+        return x if sparse.csr_array(np.array([[x]])) else 2 * x
+
+    assert ad.jit(function)(2.0) == 2.0
+    assert ad.jit(function)(0.0) == 0.0
+
+    def ambiguous(x: Any) -> Any:
+        return x if sparse.eye_array(2) * x else 2 * x
+
+    with pytest.raises(ValueError, match="ambiguous"):
+        ambiguous(2.0)
+    with pytest.raises(ValueError, match="ambiguous"):
+        ad.jit(ambiguous)(2.0)

@@ -42,12 +42,6 @@ _OF_PLACES: Final = frozenset(
     {"indices", "indptr", "row", "col", "coords", "nnz", "size"}
     | {"has_sorted_indices", "has_canonical_format"}
 )
-# Methods that move entries, and those that are functions of each entry which keep zeros.
-_MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "getrow", "getcol")
-_KEEPING_ZERO: Final = (
-    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
-    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
-)
 
 
 def is_sparse(value: Any) -> bool:
@@ -382,30 +376,6 @@ class SparseTraced:
                 "whole positive exponent."
             )
         return reduce(operator.matmul, [self] * int(exponent))
-
-
-def _mover(name: str) -> Any:
-    def method(self: SparseTraced, *args: Any, **kwargs: Any) -> Any:
-        if name == f"to{self.format}":
-            return self.copy() if kwargs.get("copy", True in args[-1:]) else self
-        return self.moved(lambda pattern: getattr(pattern, name)(*args, **kwargs))
-
-    method.__name__ = name
-    return method
-
-
-def _by_ufunc(name: str) -> Any:
-    def method(self: SparseTraced) -> SparseTraced:
-        return self.mapped(getattr(np, name))
-
-    method.__name__ = name
-    return method
-
-
-for _name in _MOVING:
-    setattr(SparseTraced, _name, _mover(_name))
-for _name in _KEEPING_ZERO:
-    setattr(SparseTraced, _name, _by_ufunc(_name))
 
 
 # --- what SciPy made of numbers -------------------------------------------------------------------
