@@ -14,7 +14,17 @@ from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError
 
 # What hands words on to the function, and what answers when it is entered.
-TAKES_ANY = {"draw", "explain", "explain_nan", "kinks", "nodes", "plan", "program", "config"}
+TAKES_ANY = {
+    "draw",
+    "explain",
+    "explain_nan",
+    "kinks",
+    "nodes",
+    "plan",
+    "program",
+    "config",
+    "sparsity",
+}
 FUNCTIONS = {
     f"{home.__name__}.{name}": value
     for home in (ad, ad.optimize, ad.implicit, ad.testing)

@@ -89,6 +89,15 @@ def test_an_error_in_the_middle_is_the_readers_own() -> None:
         assert threading.active_count() == before
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own answer to Ctrl-C, which it does not install where a shell runs it aside."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_in_the_middle_leaves_everything_right() -> None:
     def interrupt(done: int, total: int) -> None:
         if done == 9:
