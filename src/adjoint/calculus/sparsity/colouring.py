@@ -24,8 +24,8 @@ import numpy as np
 from adjoint.base.settings import settings
 from adjoint.calculus.control_flow import fori_loop
 from adjoint.calculus.jit import jit
-from adjoint.calculus.sparsity.index_sets import scipy_sparse
 from adjoint.capture.recording.trace import alone as unseen
+from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 _SMALL: Final = 20_000  # entries that plain Python has coloured before there is machine code
 _LEAST: Final = 2**14  # numbers in the smallest arrays that machine code is made for

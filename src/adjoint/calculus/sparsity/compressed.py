@@ -21,11 +21,10 @@ from adjoint.calculus.planning.cuts import CutProgram
 from adjoint.calculus.planning.execution import JacobianBuilder
 from adjoint.calculus.planning.jacobians import Differentiated
 from adjoint.calculus.sparsity.colouring import places_of
-from adjoint.calculus.sparsity.index_sets import scipy_sparse
 from adjoint.calculus.sparsity.products import Products
 from adjoint.capture import Traced
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
-from adjoint.capture.scipy.sparse_patterns import numbered
+from adjoint.capture.scipy.sparse_patterns import numbered, scipy_sparse
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard

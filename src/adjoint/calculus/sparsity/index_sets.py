@@ -7,18 +7,12 @@ all arguments in order. `None` stands for empty sets throughout, as a structural
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.base.arrays import Shape
-
-
-def scipy_sparse() -> Any:
-    """SciPy's sparse arrays, imported when first needed, since that takes long."""
-    return import_module("scipy.sparse")
-
+from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 Sets = Any  # scipy.sparse.csr_array of Booleans, or None
 _SHORT: Final = 4  # groups of rows whose union is taken by adding as many matrices

@@ -20,7 +20,7 @@ from adjoint.calculus.sparsity.colouring import (
     row_colouring,
     star_colouring,
 )
-from adjoint.calculus.sparsity.index_sets import scipy_sparse
+from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 _SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
 _MANY: Final = 62  # products, of which one way alone has more where a row and a column are full
