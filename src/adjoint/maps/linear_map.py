@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import check_function
+from adjoint.base.checked import check_flag, check_function
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
@@ -298,7 +298,7 @@ class LinearMap:
 
         Raises:
             MissingTransposeError: rows were asked for, and the map has no transpose.
-            ArgumentTypeError: `by` is no `MatrixBy`.
+            ArgumentTypeError: `by` is no `MatrixBy`, or `sparse` no truth value.
 
         Example:
             >>> from adjoint.spaces import Euclidean
@@ -307,6 +307,7 @@ class LinearMap:
             array([[ 1., -1.,  0.],
                    [ 0.,  1., -1.]])
         """
+        check_flag(sparse, "sparse")
         domain, codomain = self.domain, self.codomain
         if sparse and by is None and self._find_sparse is not None:
             return self._find_sparse()

@@ -315,6 +315,11 @@ def test_large_ones_hold_no_dense_matrix() -> None:
     [
         (lambda: ad.jacobian(np.sin, sparse=1)(X), ad.errors.ArgumentTypeError, "sparse"),
         (
+            lambda: ad.derivative(np.sin, X).matrix(sparse="yes"),
+            ad.errors.ArgumentTypeError,
+            "sparse",
+        ),
+        (
             lambda: ad.jacobian(np.sin, sparse=True, mode="optimal"),
             ad.errors.ArgumentError,
             "'optimal'",
