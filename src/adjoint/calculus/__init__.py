@@ -45,7 +45,7 @@ from adjoint.calculus.second_order import (
     lagrangian_hessian,
     second_derivative,
 )
-from adjoint.calculus.sparsity.patterns import sparsity
+from adjoint.calculus.sparsity.patterns import colouring, sparsity
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.calculus.taylor import taylor
 from adjoint.primitives.elementwise.kink_table import KinkKind
@@ -67,6 +67,7 @@ __all__ = [
     "ProgramView",
     "biharmonic",
     "checkpoint",
+    "colouring",
     "cond",
     "derivative",
     "derivative_tensor",

@@ -20,7 +20,9 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.planning.cuts import CutProgram
 from adjoint.calculus.planning.execution import JacobianBuilder
 from adjoint.calculus.planning.jacobians import Differentiated
+from adjoint.calculus.sparsity.acyclic import Substitution
 from adjoint.calculus.sparsity.colouring import places_of
+from adjoint.calculus.sparsity.index_sets import index_dtype
 from adjoint.calculus.sparsity.products import Products
 from adjoint.capture import Traced
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
@@ -115,7 +117,8 @@ class Compression:
     """How the blocks of a sparse matrix are computed.
 
     arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
-    and in it for each input. products: which there are.
+    and in it for each input. products: which there are. substitution: another way, for a Hessian of
+    arguments of one dtype.
     """
 
     def __init__(
@@ -133,16 +136,23 @@ class Compression:
                 self.arrays += seeds_of(colouring, types)
         self.layouts: list[BlockLayout] = []
         places = _BlockPlaces(pattern, products, symmetric)
+        insides = []
         top = 0
         for of in outputs:
             left = 0
             for to in inputs:
-                layout, numbers = places.block(top, left, of.size, to.size)
+                inside = places.inside(top, left, of.size, to.size)
+                layout, numbers = places.block(inside, top, left, of.size, to.size)
                 self.layouts.append(layout)
                 if layout.count:
                     self.arrays.append(numbers)
+                    insides.append(inside)
                 left += to.size
             top += of.size
+        self.substitution: Substitution | None = None
+        if products.trees is not None and len({x.dtype for x in inputs}) == 1:
+            colouring, trees = products.trees
+            self.substitution = Substitution(colouring, trees, seeds_of(colouring, inputs), insides)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -172,10 +182,16 @@ class _BlockPlaces:
         self.products = products
         self.symmetric = symmetric
 
-    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, Any]:
-        """The pattern of a block, and its entries' places in what the program puts together."""
+    def inside(self, top: int, left: int, height: int, width: int) -> Any:
+        """For each entry, whether it is in a block."""
         inside = (self.rows >= top) & (self.rows < top + height)
         inside &= (self.columns >= left) & (self.columns < left + width)
+        return inside
+
+    def block(
+        self, inside: Any, top: int, left: int, height: int, width: int
+    ) -> tuple[BlockLayout, Any]:
+        """The pattern of a block, and its entries' places in what the program puts together."""
         rows, columns = self.rows[inside], self.columns[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
         short = scipy_sparse().get_index_dtype(maxval=max(len(rows), width))
@@ -208,7 +224,7 @@ class _BlockPlaces:
         if of_rows is not None:
             pulled = of_rows.colours[rows] * width + (columns - left) + behind
         total = counts[0] * height + counts[1] * width
-        return np.where(by_column, pushed, pulled).astype(_index_dtype(total))
+        return np.where(by_column, pushed, pulled).astype(index_dtype(total))
 
 
 def compressed_program(
@@ -228,7 +244,7 @@ def compressed_program(
     inputs = [builder.input(variable.type) for variable in program.inputs]
     values = builder.inline(differentiated.primal, inputs)
     names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
-    making = _ProductMaker(builder, differentiated, names)
+    making = ProductMaker(builder, differentiated, names)
     pushed = making.pushed(counts[0]) if counts[0] else None
     pulled = making.pulled(counts[1]) if counts[1] else None
     blocks: list[Atom] = []
@@ -247,7 +263,7 @@ def compressed_program(
     return builder.build([*values[kept : differentiated.outputs], *blocks])
 
 
-class _ProductMaker:
+class ProductMaker:
     """Appends products with the linear program of a Jacobian to a builder."""
 
     def __init__(self, builder: Builder, differentiated: Differentiated, names: Any) -> None:
@@ -289,11 +305,6 @@ def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -
     """The entries of a block, taken by their numbers out of all products of the block."""
     flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
     whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    type_ = array_type((size,), _index_dtype(whole.shape[0]))
+    type_ = array_type((size,), index_dtype(whole.shape[0]))
     places = Expression(builder, builder.input(type_))
     return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]
-
-
-def _index_dtype(count: int) -> np.dtype[Any]:
-    """Short integers where they can number so many: half as much to read."""
-    return np.dtype(np.int32 if count < 2**31 else np.int64)
