@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.calculus.sparsity.colouring import Colouring, places_of
+from adjoint.calculus.sparsity.colouring import Colouring, places_of, smallest_last
 from adjoint.calculus.sparsity.index_sets import index_dtype
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
@@ -203,6 +203,9 @@ def _candidates(pattern: Any, fewer_than: int) -> Iterator[Colouring]:
         yield _greedy(pattern, np.arange(len(entries)))
         if len(entries) and entries.min() != entries.max():
             yield _greedy(pattern, np.argsort(-entries, kind="stable"))
+        yield _greedy(
+            pattern, np.array(smallest_last(pattern.indptr.tolist(), pattern.indices.tolist()), int)
+        )
 
 
 def _greedy(pattern: Any, order: Any) -> Colouring:
