@@ -311,14 +311,17 @@ def column_colouring(pattern: Any) -> Colouring:
     def greedy(order: Any, any_count: bool) -> Colouring | None:
         return _numbered(_run(_distance_two, 2, any_count, order, columns.indptr, columns.indices))
 
-    best = _best(greedy, degrees, least, pattern.nnz, lambda: _meeting(pattern))
     rows, members = places_of(pattern)
-    shorter = _periodic(
-        len(degrees),
-        _periods(least, best.count, pattern.nnz),
-        lambda colours, count: bool(alone(rows, colours[members], count).all()),
-    )
-    return _without_empty(shorter or best, degrees)
+
+    def is_valid(colours: Any, count: int) -> bool:
+        return bool(alone(rows, colours[members], count).all())
+
+    colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
+    if colouring is None:
+        best = _best(greedy, degrees, least, pattern.nnz, lambda: _meeting(pattern))
+        periods = _periods(least + 1, best.count, pattern.nnz)
+        colouring = _periodic(len(degrees), periods, is_valid) or best
+    return _without_empty(colouring, degrees)
 
 
 def _meeting(pattern: Any) -> Any:
@@ -343,19 +346,22 @@ def star_colouring(pattern: Any) -> Colouring:
     def greedy(order: Any, any_count: bool) -> Colouring | None:
         return _numbered(_run(_early_star, 4, any_count, order, graph.indptr, graph.indices))
 
-    best = _best(greedy, degrees, least, pattern.nnz, lambda: graph)
-    if best.count > least:
-        late = _run(_late_star, 4, False, np.arange(len(degrees)), graph.indptr, graph.indices)
-        other = _numbered(late)
-        best = other if other is not None and other.count < best.count else best
     rows, columns = places_of(pattern)
 
     def is_valid(colours: Any, count: int) -> bool:
         here = alone(rows, colours[columns], count)
         return bool((here | alone(columns, colours[rows], count)).all())
 
-    shorter = _periodic(len(degrees), _periods(least, best.count, pattern.nnz), is_valid)
-    return _without_empty(shorter or best, np.diff(pattern.indptr))
+    colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
+    if colouring is None:
+        best = _best(greedy, degrees, least, pattern.nnz, lambda: graph)
+        if best.count > least:
+            late = _run(_late_star, 4, False, np.arange(len(degrees)), graph.indptr, graph.indices)
+            other = _numbered(late)
+            best = other if other is not None and other.count < best.count else best
+        periods = _periods(least + 1, best.count, pattern.nnz)
+        colouring = _periodic(len(degrees), periods, is_valid) or best
+    return _without_empty(colouring, np.diff(pattern.indptr))
 
 
 def _periods(least: int, count: int, entries: int) -> range:
