@@ -68,6 +68,11 @@ def as_composition(composition: Composition | CompositionName) -> Composition:
     return member(Composition, composition, "composition")
 
 
+def is_sparse_composition(composition: Composition) -> bool:
+    """Whether it is how a sparse Hessian is computed: by tangents of the gradient."""
+    return composition in (Composition.AUTO, Composition.FORWARD_ON_REVERSE)
+
+
 class Twice:
     """A program to be differentiated twice.
 

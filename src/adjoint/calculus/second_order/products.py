@@ -10,7 +10,7 @@ from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import First, Parameters, core, derived
-from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import (
     Argnums,
     Chosen,
@@ -30,6 +30,7 @@ from adjoint.calculus.second_order.composition import (
     Twice,
     along_basis,
     as_composition,
+    is_sparse_composition,
     with_unit_weight,
 )
 from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
@@ -162,6 +163,7 @@ def hessian(
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
             not a real scalar.
+        ArgumentError: with `sparse`, `composition` is neither "auto" nor "forward-on-reverse".
         ArgumentTypeError: `composition` is none of them; or, with `has_aux`, the function does not
             return a pair.
 
@@ -177,6 +179,11 @@ def hessian(
     check_flag(sparse, "sparse")
     check_argnums(argnums)
     composition = as_composition(composition)
+    if sparse and not is_sparse_composition(composition):
+        raise ArgumentError(
+            "With sparse=True, composition must be 'auto' or 'forward-on-reverse', got "
+            f"{composition.value!r}: columns of the gradient's Jacobian are combined."
+        )
     way = way_of("hessian", argnums, has_aux, composition, sparse)
 
     def compute(outermost: bool, function: Any, /, *args: Any, **kwargs: Any) -> Any:
