@@ -36,7 +36,7 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
         whole = block_array([[matrix], [damp * scipy_sparse().eye_array(width)]])
         side = np.concatenate([right, np.zeros((width, 1))])
     known = tuple(sorted((key, concrete(value)) for key, value in options.items()))
-    operands = (whole.entries, *whole.places, side)
+    operands = (whole.entries.astype(float), *whole.places, side.astype(float))  # as SciPy
     x = perform(SPARSE_LEAST_SQUARES, *operands, width=width, method=name, options=known)
     x = np.reshape(x, (-1,))
     rest = np.reshape(right, (-1,)) - matrix @ x
