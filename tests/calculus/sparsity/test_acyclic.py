@@ -22,6 +22,7 @@ MANY = 10**6
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Substitution wherever it takes fewer products, whatever these cost."""
     monkeypatch.setattr(products, "_SUBSTITUTION", 0)
+    monkeypatch.setattr(products, "_SEARCHED", np.inf)
     ad.cache_clear()
 
 

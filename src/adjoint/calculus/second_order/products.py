@@ -10,7 +10,7 @@ from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import First, Parameters, core, derived
-from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import (
     Argnums,
     Chosen,
@@ -30,7 +30,7 @@ from adjoint.calculus.second_order.composition import (
     Twice,
     along_basis,
     as_composition,
-    is_sparse_composition,
+    check_sparse_composition,
     with_unit_weight,
 )
 from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
@@ -179,11 +179,8 @@ def hessian(
     check_flag(sparse, "sparse")
     check_argnums(argnums)
     composition = as_composition(composition)
-    if sparse and not is_sparse_composition(composition):
-        raise ArgumentError(
-            "With sparse=True, composition must be 'auto' or 'forward-on-reverse', got "
-            f"{composition.value!r}: columns of the gradient's Jacobian are combined."
-        )
+    if sparse:
+        check_sparse_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition, sparse)
 
     def compute(outermost: bool, function: Any, /, *args: Any, **kwargs: Any) -> Any:

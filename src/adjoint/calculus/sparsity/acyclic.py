@@ -182,24 +182,28 @@ class Substitution:
 # --- colourings -----------------------------------------------------------------------------------
 
 
-def acyclic_colouring(pattern: Any, fewer_than: int) -> tuple[Colouring, Trees] | None:
+def acyclic_colouring(
+    pattern: Any, fewer_than: int, visits: float = _VISITED
+) -> tuple[Colouring, Trees] | None:
     """An acyclic colouring of so few colours and its trees; None where none is found.
 
-    pattern: as for `trees_of`.
+    pattern: as for `trees_of`. visits: how many pairs of edges may be looked at.
     """
     best = None
-    for colouring in _candidates(pattern, fewer_than):
+    for colouring in _candidates(pattern, fewer_than, visits):
         if colouring.count < (best[0].count if best else fewer_than):
             trees = trees_of(pattern, colouring)
             best = best if trees is None else (colouring, trees)
     return best
 
 
-def _candidates(pattern: Any, fewer_than: int) -> Iterator[Colouring]:
+def _candidates(pattern: Any, fewer_than: int, visits: float) -> Iterator[Colouring]:
     entries = np.diff(pattern.indptr)
+    if pattern.nnz > visits:
+        return
     for count in range(2, min(fewer_than, _PERIODS)):
         yield Colouring(np.where(entries > 0, np.arange(len(entries)) % count, -1), count)
-    if (entries.astype(np.int64) ** 2).sum() <= _VISITED:
+    if (entries.astype(np.int64) ** 2).sum() <= visits:
         yield _greedy(pattern, np.arange(len(entries)))
         if len(entries) and entries.min() != entries.max():
             yield _greedy(pattern, np.argsort(-entries, kind="stable"))

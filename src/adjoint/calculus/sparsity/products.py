@@ -24,6 +24,7 @@ from adjoint.calculus.sparsity.colouring import (
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 _SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
+_SEARCHED: Final = 0.1  # steps of a search for each operation: those of a hundred Hessians
 _SUBSTITUTION: Final = 4  # operations on an entry in each step of a substitution
 _MANY: Final = 62  # products, of which one way alone has more where a row and a column are full
 
@@ -99,10 +100,11 @@ def symmetric_products(pattern: Any, operations: float = 0.0) -> Products:
     rows, columns = places_of(pattern)
     here = alone(rows, colouring.colours[columns], colouring.count)
     direct = Products(colouring, None, here)
-    least = _SUBSTITUTION * pattern.nnz  # where a tree has few steps
-    if (colouring.count - 2) * operations <= least:
+    most = (colouring.count - 2) * operations  # that can be saved
+    least = _SUBSTITUTION * pattern.nnz
+    if most <= 2 * least:  # of one step
         return direct
-    acyclic = acyclic_colouring(pattern, colouring.count)
+    acyclic = acyclic_colouring(pattern, colouring.count, most * _SEARCHED)
     if acyclic is None:
         return direct
     saved = (colouring.count - acyclic[0].count) * operations
