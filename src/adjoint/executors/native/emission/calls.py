@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.emission.writer import Find, in_tables
+from adjoint.executors.native.machine.module import Block, Module
 from adjoint.executors.native.preparation.segments import Cut
 from adjoint.executors.native.schedule.storage import Allocator
 from adjoint.program import Program, Variable
@@ -46,6 +47,22 @@ def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
     return rows, allocator.size
 
 
+def placed(row: Sequence[int], inputs: int, workspace_offset: int) -> Find:
+    """Where the function of a segment that is called once finds what its row tells.
+
+    It is given the program's own tables. inputs: how many entries of the row are inputs.
+    """
+
+    def find(block: Block, kind: str, number: int) -> str:
+        entry = row[number if kind == "input" else inputs + number]
+        if entry % 4 == _WORKSPACE:
+            offset = entry // 4 - workspace_offset
+            return block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        return in_tables(block, "input" if entry % 4 == _INPUT else "output", entry // 4)
+
+    return find
+
+
 def _entry(number: int, kind: int) -> int:
     """An offset in the workspace, or the number of an input or output, with what it is."""
     return 4 * number + kind
@@ -73,18 +90,28 @@ def emit_calls(
 ) -> None:
     """Add `@program`: one call after the other, as the table says.
 
-    functions: of the templates. workspace_offset: where the workspace of the segments begins.
+    functions: of the templates; those that are called once find the values themselves, as `placed`
+    says. workspace_offset: where the workspace of the segments begins.
     """
-    width = max(map(len, rows))
+    single = cut.single()
+    rows = [
+        [] if segment.template in single else row
+        for segment, row in zip(cut.segments, rows, strict=True)
+    ]
+    width = max(1, *map(len, rows))
     flat = [entry for row in rows for entry in (*row, *[0] * (width - len(row)))]
     most = max(1, *(len(template.inputs) for template in cut.templates))
     results = max(1, *(len(template.outputs) for template in cut.templates))
     table, kinds = module.fresh("calls"), module.fresh("kinds")
+    counts = [
+        [-1 if number in single else count for number, count in enumerate(numbers)]
+        for numbers in zip(*[(len(t.inputs), len(t.outputs)) for t in cut.templates], strict=True)
+    ]
     module.functions += [
         _array(table, "i64", flat),
         _array(kinds, "i32", [segment.template for segment in cut.segments]),
-        _array(f"{kinds}.inputs", "i64", [len(template.inputs) for template in cut.templates]),
-        _array(f"{kinds}.outputs", "i64", [len(template.outputs) for template in cut.templates]),
+        _array(f"{kinds}.inputs", "i64", counts[0]),
+        _array(f"{kinds}.outputs", "i64", counts[1]),
         f"@{kinds}.functions = internal constant [{len(functions)} x ptr] "
         f"[{', '.join(f'ptr @{name}' for name in functions)}]",
         _FILL,
@@ -162,7 +189,10 @@ loop:
                   ptr %workspace)
   %function.at = getelementptr ptr, ptr @{kinds}.functions, i32 %kind
   %function = load ptr, ptr %function.at
-  %one = call i32 %function(ptr %given, ptr %made, ptr %space, ptr %state)
+  %single = icmp slt i64 %input.count, 0
+  %from = select i1 %single, ptr %inputs, ptr %given
+  %into = select i1 %single, ptr %outputs, ptr %made
+  %one = call i32 %function(ptr %from, ptr %into, ptr %space, ptr %state)
   %status = or i32 %before, %one
   %stopped = icmp ugt i32 %one, 1
   br i1 %stopped, label %leave, label %on
