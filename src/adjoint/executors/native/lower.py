@@ -224,7 +224,7 @@ def _kernels(planner: Planner, program: Program, pieces: Cut, needs: Needs) -> _
     single = pieces.single()
     row_of = {segment.template: row for segment, row in zip(pieces.segments, rows, strict=True)}
     for number, (template, name) in enumerate(zip(pieces.templates, names, strict=True)):
-        find = in_tables
+        find: Find = in_tables
         if number in single:
             find = placed(row_of[number], len(template.inputs), workspace_bytes)
         built = _kernel(planner, template, name, unwatched, len(regions), find)

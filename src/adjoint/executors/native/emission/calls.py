@@ -12,39 +12,67 @@ from typing import Final
 from adjoint.executors.native.emission.writer import Find, in_tables
 from adjoint.executors.native.machine.module import Block, Module
 from adjoint.executors.native.preparation.segments import Cut
-from adjoint.executors.native.schedule.storage import Allocator
+from adjoint.executors.native.schedule.storage import ALIGNMENT, Allocator
 from adjoint.program import Program, Variable
 
 _WORKSPACE, _INPUT, _OUTPUT = range(3)
-_SMALLEST: Final = 16
+_WORD: Final = 8  # bytes; complex numbers take two
 
 
 def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
     """For each call, where each input and output is (see `_entry`); and the bytes in all."""
     where: dict[Variable, int] = {v: _entry(n, _INPUT) for n, v in enumerate(program.inputs)}
-    slots: dict[Variable, int] = {}
     waiting = _output_places(program, cut)
     last: dict[Variable, int] = {}
     for number, segment in enumerate(cut.segments):
-        for variable in segment.inputs:
-            last[variable] = number
-    ends: dict[int, list[int]] = {}
-    allocator = Allocator()
-    rows = []
+        last.update(dict.fromkeys(segment.inputs, number))
+    ends: dict[int, list[Variable]] = {}
+    slots: dict[Variable, int] = {}
+    arrays, numbers = Allocator(), _Numbers()
     for number, segment in enumerate(cut.segments):
-        row = [where[variable] for variable in segment.inputs]
         for variable in segment.outputs:
             if variable in waiting:
                 where[variable] = _entry(waiting[variable], _OUTPUT)
+                continue
+            type_ = variable.type
+            taken = arrays.take(type_.size * type_.dtype.itemsize) if type_.ndim else None
+            slots[variable] = numbers.take(type_.dtype.itemsize) if taken is None else taken
+            ends.setdefault(last.get(variable, number), []).append(variable)
+        for variable in ends.pop(number, []):
+            if variable.type.ndim:
+                arrays.free.append(slots[variable])
             else:
-                size = max(variable.type.size * variable.type.dtype.itemsize, _SMALLEST)
-                slots[variable] = slot = allocator.take(size)
-                where[variable] = _entry(allocator.slots[slot][0], _WORKSPACE)
-                ends.setdefault(last.get(variable, number), []).append(slot)
-            row.append(where[variable])
-        rows.append(row)
-        allocator.free += ends.pop(number, [])
-    return rows, allocator.size
+                numbers.free(slots[variable], variable.type.dtype.itemsize)
+    for variable, slot in slots.items():
+        offset = slot if not variable.type.ndim else numbers.bytes + arrays.slots[slot][0]
+        where[variable] = _entry(offset, _WORKSPACE)
+    rows = [[where[v] for v in (*segment.inputs, *segment.outputs)] for segment in cut.segments]
+    return rows, numbers.bytes + arrays.size
+
+
+class _Numbers:
+    """Gives out memory for single numbers, side by side, so that a line of the cache has many."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._free: dict[int, list[int]] = {_WORD: [], 2 * _WORD: []}
+
+    @property
+    def bytes(self) -> int:
+        """Those of all, as arrays behind them are aligned."""
+        return -(-self._size // ALIGNMENT) * ALIGNMENT
+
+    def take(self, size: int) -> int:
+        """The offset of so many bytes, at most two words."""
+        size = _WORD if size <= _WORD else 2 * _WORD
+        if self._free[size]:
+            return self._free[size].pop()
+        self._size += size
+        return self._size - size
+
+    def free(self, offset: int, size: int) -> None:
+        """Let others have what was taken for a number of so many bytes."""
+        self._free[_WORD if size <= _WORD else 2 * _WORD].append(offset)
 
 
 def placed(row: Sequence[int], inputs: int, workspace_offset: int) -> Find:

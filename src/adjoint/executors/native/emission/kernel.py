@@ -37,7 +37,7 @@ def emit_kernel(module: Module, layout: Layout, name: str, find: Find = in_table
             _add_time(writer, before, layout.timed + number)
         if number in layout.pauses:
             _pause(writer)
-    status = writer.values.faulty()
+    status = writer.values.finish()
     writer.block.do(f"ret i32 {writer.block.op(f'zext i1 {status} to i32')}")
     header = (
         f"define internal i32 @{name}(ptr noalias %inputs, ptr noalias %outputs, "
