@@ -15,12 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones import foreign
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
-from adjoint.capture.clones.classes import BUILTINS, STANDING, called_class, class_of
-from adjoint.capture.clones.compiled import source_of
-from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
+from adjoint.capture.clones.entering import foreign
+from adjoint.capture.clones.entering.clone import Clone
+from adjoint.capture.clones.entering.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.clones.inheriting import inherited_call, inherited_method, inside
 from adjoint.capture.clones.rebinding import (
     FOREIGN,
@@ -32,17 +30,23 @@ from adjoint.capture.clones.rebinding import (
     known_clone,
     rebind,
 )
-from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
-from adjoint.capture.clones.shadows import ShadowModule
-from adjoint.capture.clones.showing import format_method, logging_method
-from adjoint.capture.clones.standing import Clone
-from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
+from adjoint.capture.clones.stand_ins.classes import BUILTINS, STANDING, called_class, class_of
+from adjoint.capture.clones.stand_ins.drawing import drawing
+from adjoint.capture.clones.stand_ins.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.clones.stand_ins.shadows import ShadowModule
+from adjoint.capture.clones.stand_ins.showing import format_method, logging_method
+from adjoint.capture.clones.wrapping.compiled import source_of
+from adjoint.capture.clones.wrapping.given_functions import (
+    as_calling,
+    calls_functions,
+    handing_method,
+)
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.script import GENERATORS
-from adjoint.capture.recording.trace import note_effect, note_entered
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.effects.script import GENERATORS
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect, note_entered
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.capture.scipy.table import scipy_object
 from adjoint.spaces.polynomials.bases import KINDS
 
