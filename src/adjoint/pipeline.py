@@ -25,12 +25,12 @@ from adjoint.base.errors import (
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
-from adjoint.capture.recording.applying import bare, is_waited_for
-from adjoint.capture.recording.building import forget_needed
-from adjoint.capture.recording.floating_point import not_again
-from adjoint.capture.recording.ran import ready
-from adjoint.capture.recording.trace import current, outermost
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.effects.floating_point import not_again
+from adjoint.capture.recording.effects.repeated_calls import ready
+from adjoint.capture.recording.tracing.applying import bare, is_waited_for
+from adjoint.capture.recording.tracing.building import forget_needed
+from adjoint.capture.recording.tracing.trace import current, outermost
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.tiered import Tiered

@@ -30,7 +30,7 @@ from adjoint.base.errors import (
 from adjoint.base.held import hold
 from adjoint.calculus.leaves import covector_in
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, traced_type
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.spaces import Covector
 
 Argnums = int | Sequence[int]

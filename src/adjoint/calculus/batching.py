@@ -21,8 +21,8 @@ from adjoint.calculus.leaves import refuse_covector_results
 from adjoint.calculus.rows import Rows, rows
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, current, traced_type
-from adjoint.capture.recording.constants import check_plain
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.tracing.constants import check_plain
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
 from adjoint.transforms import vmap as vmap_program

@@ -24,12 +24,19 @@ from adjoint.capture.numpy.reducing import statistics as numpy_statistics
 from adjoint.capture.numpy.shaping import answers as numpy_answers
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import arrays as numpy_arrays
-from adjoint.capture.recording import questions
-from adjoint.capture.recording.applying import apply, apply_beside, concrete, hush, peek, settle
-from adjoint.capture.recording.awaited import AwaitedArray, stood_for
-from adjoint.capture.recording.escape import closes_over, sealed
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap, wrap
+from adjoint.capture.recording.exits import questions
+from adjoint.capture.recording.exits.escape import closes_over, sealed
+from adjoint.capture.recording.tracing.applying import (
+    apply,
+    apply_beside,
+    concrete,
+    hush,
+    peek,
+    settle,
+)
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_known, unwrap, wrap
+from adjoint.capture.recording.values.awaited_arrays import AwaitedArray, stood_for
 from adjoint.capture.scipy import sparse
 from adjoint.capture.scipy import table as scipy_table
 

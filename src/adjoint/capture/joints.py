@@ -8,9 +8,13 @@ from adjoint.capture.facts import remains, settled
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
-from adjoint.capture.recording import applying, entries, escape, texts, valued, views
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.effects import texts
+from adjoint.capture.recording.exits import entries, escape
+from adjoint.capture.recording.memory import views
+from adjoint.capture.recording.tracing import applying
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.values import valued
 from adjoint.capture.rounds import sites
 from adjoint.capture.scipy import sparse
 

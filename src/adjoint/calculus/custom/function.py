@@ -33,9 +33,9 @@ from adjoint.calculus.custom.rules import Rules, Signature, capture_rule, peek_a
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.capture.clones.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
-from adjoint.capture.recording.ran import note_ran
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.valued import attempting, value_of
+from adjoint.capture.recording.effects.repeated_calls import note_ran
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.values.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls.custom import CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction

@@ -13,7 +13,7 @@ from adjoint.base.settings import settings
 from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.calculus.linearisation import LinearPrograms
 from adjoint.capture import Captured, Traced, apply, peek
-from adjoint.capture.recording.questioned import line_of, questions_alone
+from adjoint.capture.recording.exits.questions_alone import line_of, questions_alone
 from adjoint.pipeline import compile_program, run, watch_all
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable

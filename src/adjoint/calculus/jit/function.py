@@ -26,7 +26,7 @@ from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
-from adjoint.capture.recording.constants import check_plain
+from adjoint.capture.recording.tracing.constants import check_plain
 from adjoint.executors.xla.device_array import (
     DeviceArray,
     device_in,

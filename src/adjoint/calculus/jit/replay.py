@@ -29,7 +29,7 @@ from adjoint.capture.bytecode.code import facts_of, reads_of
 from adjoint.capture.clones.users import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.facts.surveying import content_of
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.tracing.trace import current
 from adjoint.executors.xla.device_array import (
     device_in,
     device_put,

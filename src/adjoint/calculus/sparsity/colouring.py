@@ -24,7 +24,7 @@ import numpy as np
 from adjoint.base.settings import settings
 from adjoint.calculus.control_flow import fori_loop
 from adjoint.calculus.jit import jit
-from adjoint.capture.recording.trace import alone as unseen
+from adjoint.capture.recording.tracing.trace import alone as unseen
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 _SMALL: Final = 20_000  # entries that plain Python has coloured before there is machine code

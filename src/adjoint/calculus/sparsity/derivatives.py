@@ -27,8 +27,8 @@ from adjoint.calculus.sparsity.detection import (
 from adjoint.calculus.sparsity.index_sets import canonical
 from adjoint.calculus.sparsity.products import products_of, symmetric_products
 from adjoint.capture import Captured
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.constants import same_memory
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.constants import same_memory
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.calls.custom import CUSTOM_CALL
 from adjoint.program import Builder, Program, all_equations

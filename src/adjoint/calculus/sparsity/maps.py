@@ -14,7 +14,7 @@ from adjoint.calculus.sparsity.colouring import Colouring, places_of
 from adjoint.calculus.sparsity.compressed import BlockLayout, seeds_of
 from adjoint.calculus.sparsity.detection import PatternReport, pattern_of, whole_pattern
 from adjoint.calculus.sparsity.products import products_of
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.sparse_patterns import numbered
 from adjoint.program import Program
 from adjoint.spaces import Euclidean, Product, Space, Weighted

@@ -18,11 +18,17 @@ import numpy as np
 
 from adjoint.base.errors import ValueNeededError
 from adjoint.capture.bytecode.assembly import Instruction, taken_apart
-from adjoint.capture.recording import guards
-from adjoint.capture.recording.applying import apply, ask_in_all, concrete
-from adjoint.capture.recording.guards import DONE
-from adjoint.capture.recording.trace import captures, current, is_guarded, note_effect, outermost
-from adjoint.capture.recording.traced import Traced, is_known
+from adjoint.capture.recording.tracing import guards
+from adjoint.capture.recording.tracing.applying import apply, ask_in_all, concrete
+from adjoint.capture.recording.tracing.guards import DONE
+from adjoint.capture.recording.tracing.trace import (
+    captures,
+    current,
+    is_guarded,
+    note_effect,
+    outermost,
+)
+from adjoint.capture.recording.tracing.traced import Traced, is_known
 from adjoint.primitives.calls.failing import FAILS
 from adjoint.program import Operation, operation
 

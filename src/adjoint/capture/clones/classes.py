@@ -16,14 +16,14 @@ from adjoint.capture.clones.users import is_users_kind
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.escape import read_back
-from adjoint.capture.recording.filled import Filled
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.texts import Text
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import Traced, is_cell
-from adjoint.capture.recording.valued import beside, value_of
+from adjoint.capture.recording.effects.texts import Text
+from adjoint.capture.recording.exits.escape import read_back
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced, is_cell
+from adjoint.capture.recording.values.containers import Filled
+from adjoint.capture.recording.values.valued import beside, value_of
 from adjoint.capture.scipy.table import class_in_scipy
 
 # Looked up on the stand-in itself, and not on what it stands for.

@@ -16,10 +16,10 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.classes import BUILTINS
 from adjoint.capture.clones.users import is_users
 from adjoint.capture.numpy.table import full_name
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import note_effect, note_entered
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import AFTER_ERROR, Unvalued, any_slot, plain, refuse
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect, note_entered
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import AFTER_ERROR, Unvalued, any_slot, plain, refuse
 
 # How near values must be, relative to the largest entry; of numbers of 4 bytes the second.
 _DOUBLE: Final = 1e-9

@@ -11,9 +11,9 @@ import numpy as np
 
 from adjoint.capture.clones.classes import NumberClass
 from adjoint.capture.numpy.making.drawing import for_traced
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.script import GENERATORS, GLOBAL, MAKERS, script_under_way
-from adjoint.capture.recording.traced import Traced, is_known, unwrap
+from adjoint.capture.recording.effects.script import GENERATORS, GLOBAL, MAKERS, script_under_way
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced, is_known, unwrap
 
 _NUMPYS: Final = frozenset({np.random.Generator, np.random.RandomState})
 _CYTHON: Final = type(np.random.default_rng)

@@ -13,10 +13,10 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.users import LEFT, is_users_file
 from adjoint.capture.numpy.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
-from adjoint.capture.recording.filled import Filled, call_method, is_container
-from adjoint.capture.recording.hooks import handed
-from adjoint.capture.recording.traced import Traced, from_array
-from adjoint.capture.recording.valued import any_slot, refuse, value_of
+from adjoint.capture.recording.tracing.hooks import handed
+from adjoint.capture.recording.tracing.traced import Traced, from_array
+from adjoint.capture.recording.values.containers import Filled, call_method, is_container
+from adjoint.capture.recording.values.valued import any_slot, refuse, value_of
 
 
 def guarded(function: Any) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adjoint.capture.clones.classes import BUILTINS
-from adjoint.capture.recording.hooks import handed, hooks
+from adjoint.capture.recording.tracing.hooks import handed, hooks
 
 _CALLING: Final = frozenset(
     {

@@ -21,10 +21,10 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, captures, current
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import Unvalued, any_slot, plain, refuse
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace, captures, current
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import Unvalued, any_slot, plain, refuse
 
 # What the captures under way keep, by capture and cache.
 _kept: dict[tuple[int, int], tuple[Trace, Any, dict[Any, Any]]] = {}

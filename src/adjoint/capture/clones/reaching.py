@@ -38,11 +38,11 @@ from adjoint.capture.clones.showing import format_method, logging_method
 from adjoint.capture.clones.standing import Clone
 from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.script import GENERATORS
-from adjoint.capture.recording.trace import note_effect, note_entered
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.effects.script import GENERATORS
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect, note_entered
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.capture.scipy.table import scipy_object
 from adjoint.spaces.polynomials.bases import KINDS
 

@@ -46,9 +46,9 @@ from adjoint.capture.clones.users import is_ours, is_users, is_users_kind, is_us
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.table import below_backends, rebind_scipys, replacement
 from adjoint.spaces.polynomials.bases import KINDS
 

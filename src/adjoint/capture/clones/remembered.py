@@ -25,9 +25,9 @@ import numpy as np
 
 from adjoint.capture.clones.repeatable import Proof, proof_of
 from adjoint.capture.clones.standing import Stand
-from adjoint.capture.recording.floating_point import noted_modes
-from adjoint.capture.recording.trace import Trace, captures, current
-from adjoint.capture.recording.traced import Traced, from_slot
+from adjoint.capture.recording.effects.floating_point import noted_modes
+from adjoint.capture.recording.tracing.trace import Trace, captures, current
+from adjoint.capture.recording.tracing.traced import Traced, from_slot
 
 _AFTER: Final = 256  # calls in one capture, from where on they are remembered
 _DEPTH: Final = 16  # of remembered calls within each other, as each takes frames of the stack

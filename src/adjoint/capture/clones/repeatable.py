@@ -21,7 +21,7 @@ from adjoint.capture.clones.computing import DATA, FUNCTION, only_computes
 from adjoint.capture.clones.shadows import shadow_of
 from adjoint.capture.clones.standing import ABSENT
 from adjoint.capture.clones.users import is_users
-from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.tracing.hooks import hooks
 
 _BUILTINS: Final = {
     name: getattr(builtins, name)

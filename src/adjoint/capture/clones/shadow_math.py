@@ -15,12 +15,12 @@ from adjoint.capture.clones.classes import as_number
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.quick import one
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.supposing import suppose_answered
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import beside
+from adjoint.capture.recording.effects.value_errors import suppose_answered
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.quick import one
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import beside
 from adjoint.primitives import UFUNCS
 
 

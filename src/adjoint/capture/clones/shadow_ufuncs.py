@@ -6,10 +6,10 @@ from typing import Any
 
 from adjoint.capture.numpy.table import any_traced, as_operand
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.quick import one, two
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, wrap
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.tracing.traced import Traced, wrap
+from adjoint.capture.recording.values.quick import one, two
 from adjoint.primitives import UFUNCS
 
 _METHODS = frozenset({"accumulate", "at", "outer", "reduce", "reduceat"})

@@ -33,14 +33,14 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
 from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording.escape import unpacking
-from adjoint.capture.recording.floating_point import as_set
-from adjoint.capture.recording.hooks import handed, hooks
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.trace import current, note_effect
-from adjoint.capture.recording.traced import Traced, from_array
-from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing
-from adjoint.capture.recording.views import copy_of
+from adjoint.capture.recording.effects.floating_point import as_set
+from adjoint.capture.recording.exits.escape import unpacking
+from adjoint.capture.recording.memory.views import copy_of
+from adjoint.capture.recording.tracing.hooks import handed, hooks
+from adjoint.capture.recording.tracing.trace import current, note_effect
+from adjoint.capture.recording.tracing.traced import Traced, from_array
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import beside, recording_for, refuse, refusing
 from adjoint.capture.scipy.table import is_scipy_module, scipy_object, scipy_stand_in
 from adjoint.primitives import UFUNCS
 

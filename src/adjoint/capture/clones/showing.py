@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from adjoint.capture.clones.classes import BUILTINS
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.escape import printed
-from adjoint.capture.recording.script import script_under_way
-from adjoint.capture.recording.texts import Text, UnseenError, joined, text_of
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import refusing
+from adjoint.capture.recording.effects.script import script_under_way
+from adjoint.capture.recording.effects.texts import Text, UnseenError, joined, text_of
+from adjoint.capture.recording.exits.escape import printed
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import refusing
 
 _CONVERSIONS: Final[tuple[Any, ...]] = (None, str, repr, ascii)
 _PERCENT: Final = re.compile(r"%([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])")

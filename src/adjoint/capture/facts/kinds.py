@@ -29,8 +29,8 @@ from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.settled import is_settled_object, may_change, settled_object
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
-from adjoint.capture.recording.script import GENERATORS
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.effects.script import GENERATORS
+from adjoint.capture.recording.tracing.traced import Traced
 
 _BYTES: Final = 1 << 24  # of arrays that are compared at every call
 _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})

@@ -40,7 +40,7 @@ from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
 from adjoint.capture.facts.settled import asked_by_scipy, may_change, module_may_change, settled
 from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
 from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError, never
-from adjoint.capture.recording.script import GLOBAL
+from adjoint.capture.recording.effects.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
 _NEVER_ASKED: Final = frozenset(

@@ -28,12 +28,13 @@ from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import arrays as numpy_arrays
 from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.trace import inside
-from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
-from adjoint.capture.recording.valued import (
+from adjoint.capture.recording.memory.views import depends_on_layout, overwrite, permute, reshape
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import inside
+from adjoint.capture.recording.tracing.traced import Traced, is_known, synchronise, unwrap
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import (
     any_slot,
     beside,
     recording_for,
@@ -42,7 +43,6 @@ from adjoint.capture.recording.valued import (
     value_of,
     writing,
 )
-from adjoint.capture.recording.views import depends_on_layout, overwrite, permute, reshape
 
 
 def _reshape(self: Traced, *shape: Any, order: str = "C", copy: Any = None) -> Any:

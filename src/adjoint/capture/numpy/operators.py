@@ -16,16 +16,16 @@ import numpy as np
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.capture.numpy.indexing.selected import Selected
 from adjoint.capture.numpy.polynomials.series import lifted
-from adjoint.capture.recording.applying import apply, apply_one
-from adjoint.capture.recording.filled import Filled, is_container
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.quick import into, one, two
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.supposing import suppose, suppose_answered
-from adjoint.capture.recording.trace import is_guarded, outermost
-from adjoint.capture.recording.traced import Traced, from_slot, is_cell
-from adjoint.capture.recording.valued import beside, refuse, writing
-from adjoint.capture.recording.views import copy_of
+from adjoint.capture.recording.effects.value_errors import suppose, suppose_answered
+from adjoint.capture.recording.memory.views import copy_of
+from adjoint.capture.recording.tracing.applying import apply, apply_one
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import is_guarded, outermost
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_cell
+from adjoint.capture.recording.values.containers import Filled, is_container
+from adjoint.capture.recording.values.quick import into, one, two
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import beside, refuse, writing
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
@@ -177,7 +177,7 @@ def _refuses(other: Any) -> bool:
     if kind is Selected or kind is Filled:
         return True
     if is_container(other):
-        return False  # see `filled.py`
+        return False  # see `containers.py`
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
     return getattr(kind, "__array_priority__", 0) > 0 and not hooks.is_sparse(other)

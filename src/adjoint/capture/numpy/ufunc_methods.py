@@ -24,8 +24,8 @@ from adjoint.capture.numpy.reducing.reduce import (
 from adjoint.capture.numpy.shaping.shape import concatenate, moveaxis, spread, stack
 from adjoint.capture.numpy.table import as_array, full_name, normal_axis, perform, stored
 from adjoint.capture.numpy.ufuncs import METHODS, called
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.gathering import GATHER_ADD
 

@@ -28,13 +28,13 @@ from adjoint.capture.numpy.table import (
     unwrap_all,
     wrap_list,
 )
-from adjoint.capture.recording.applying import apply, apply_one
-from adjoint.capture.recording.filled import Filled
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.traced import Traced, is_cell
-from adjoint.capture.recording.valued import beside, recording_for, refusing, writing
-from adjoint.capture.recording.views import as_cell, overwrite, own_memory
+from adjoint.capture.recording.memory.views import as_cell, overwrite, own_memory
+from adjoint.capture.recording.tracing.applying import apply, apply_one
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced, is_cell
+from adjoint.capture.recording.values.containers import Filled
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import beside, recording_for, refusing, writing
 from adjoint.primitives import UFUNCS, find_special
 from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER, POWER, SQUARE
 from adjoint.primitives.elementwise.selection import SELECT

@@ -19,7 +19,7 @@ from adjoint.calculus.implicit.problems import Problem, Solver
 from adjoint.calculus.jacobian import jacobian
 from adjoint.capture import sealed
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 
 

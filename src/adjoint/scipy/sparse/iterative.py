@@ -28,7 +28,7 @@ from adjoint.calculus.implicit.systems import (
 )
 from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.operators import TracedOperator, as_operator
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import entries_of, is_sparse

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.structure.gathering import GATHER_ADD, GATHER_SET, IOTA
 from adjoint.primitives.structure.moving import FILL, RESHAPE

@@ -17,16 +17,16 @@ import numpy as np
 
 from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.errors import DroppedDerivativeError, ValueNeededError
-from adjoint.capture.recording.applying import concrete, settle
-from adjoint.capture.recording.constants import has_rules
-from adjoint.capture.recording.filled import is_container
-from adjoint.capture.recording.guards import TEXT
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.questions import formatted
-from adjoint.capture.recording.script import script_under_way
-from adjoint.capture.recording.trace import Trace, captures, depth
-from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap
-from adjoint.capture.recording.valued import attempting, refuse
+from adjoint.capture.recording.effects.script import script_under_way
+from adjoint.capture.recording.exits.questions import formatted
+from adjoint.capture.recording.tracing.applying import concrete, settle
+from adjoint.capture.recording.tracing.constants import has_rules
+from adjoint.capture.recording.tracing.guards import TEXT
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace, captures, depth
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_known, unwrap
+from adjoint.capture.recording.values.containers import is_container
+from adjoint.capture.recording.values.valued import attempting, refuse
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Operation

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.views import Slice
+from adjoint.capture.recording.memory.views import Slice
+from adjoint.capture.recording.tracing.traced import Traced
 
 
 def is_plainly_written(x: Traced, trace: Any) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import ValueNeededError
-from adjoint.capture.recording.constants import (
+from adjoint.capture.recording.tracing.constants import (
     LiftedConstant,
     RecordedLiteral,
     as_float,
@@ -27,10 +27,10 @@ from adjoint.capture.recording.constants import (
     check_plain,
     same_memory,
 )
-from adjoint.capture.recording.guards import TEXT, WHOLE, Guard, Inquiry, guard_of
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import literal_places, user_line, user_place
-from adjoint.capture.recording.stale import Stale
+from adjoint.capture.recording.tracing.guards import TEXT, WHOLE, Guard, Inquiry, guard_of
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.places import literal_places, user_line, user_place
+from adjoint.capture.recording.tracing.stale import Stale
 from adjoint.program import Literal, Operation
 
 _EFFECTS: Final = 16  # as many are kept of a capture
@@ -41,7 +41,7 @@ _SCALARS: Final = {
     bool: array_type((), np.dtype(bool)),
 }
 _WIDEST: Final = 1 << 63  # integers from here on are no int64
-_ROOM: Final = __file__.rpartition("trace")[0]
+_RECORDING: Final = __file__.rpartition("tracing")[0]
 _state = threading.local()
 
 
@@ -410,7 +410,7 @@ def _unanswered(meaning: str) -> ValueNeededError:
         f"it {meaning}"
     )
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_ROOM):
+    while frame.f_code.co_filename.startswith(_RECORDING):
         frame = frame.f_back
     if hooks.is_users_file(frame.f_code.co_filename):
         for trace in captures():

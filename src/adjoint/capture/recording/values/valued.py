@@ -18,14 +18,22 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.recording.agreement import agreed
-from adjoint.capture.recording.awaited import (
+from adjoint.capture.recording.tracing.trace import captures, inside, note_effect
+from adjoint.capture.recording.tracing.traced import (
+    Traced,
+    is_known,
+    state_of,
+    synchronise,
+    wrap,
+)
+from adjoint.capture.recording.values.agreement import agreed
+from adjoint.capture.recording.values.awaited_arrays import (
     AwaitedArray,
     MeetsAwaited,
     holds_awaited,
     stood_for,
 )
-from adjoint.capture.recording.filled import (
+from adjoint.capture.recording.values.containers import (
     Filled,
     MeetsContainer,
     check_written,
@@ -34,15 +42,7 @@ from adjoint.capture.recording.filled import (
     is_container,
     plain_numbers,
 )
-from adjoint.capture.recording.recipes import RECIPES, asked_of, followed
-from adjoint.capture.recording.trace import captures, inside, note_effect
-from adjoint.capture.recording.traced import (
-    Traced,
-    is_known,
-    state_of,
-    synchronise,
-    wrap,
-)
+from adjoint.capture.recording.values.recipes import RECIPES, asked_of, followed
 from adjoint.program import Operation
 
 AFTER_ERROR: Final = "it goes on after an error that depends on values"

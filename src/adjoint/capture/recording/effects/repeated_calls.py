@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.recording.constants import same_memory
-from adjoint.capture.recording.trace import captures
+from adjoint.capture.recording.tracing.constants import same_memory
+from adjoint.capture.recording.tracing.trace import captures
 
 _state = threading.local()
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import ValueNeededError
-from adjoint.capture.recording.guards import WHOLE, Inquiry
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import PACKAGE, user_line
-from adjoint.capture.recording.stale import Stale
-from adjoint.capture.recording.trace import Trace, captures, outermost
-from adjoint.capture.recording.traced import (
+from adjoint.capture.recording.tracing.guards import WHOLE, Inquiry
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.places import PACKAGE, user_line
+from adjoint.capture.recording.tracing.stale import Stale
+from adjoint.capture.recording.tracing.trace import Trace, captures, outermost
+from adjoint.capture.recording.tracing.traced import (
     Traced,
     from_array,
     from_slot,

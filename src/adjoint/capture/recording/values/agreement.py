@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.recording.applying import apply_one
-from adjoint.capture.recording.constants import rules_of
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known
+from adjoint.capture.recording.tracing.applying import apply_one
+from adjoint.capture.recording.tracing.constants import rules_of
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced, from_array, from_slot, is_known
 from adjoint.primitives.elementwise.conversion import CAST, PYTHON_NUMBER
 from adjoint.program import operation
 

@@ -14,8 +14,8 @@ from types import CodeType
 from typing import Any
 
 from adjoint.base.errors import QuestionsAloneWarning
-from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.trace import Trace, note_effect
+from adjoint.capture.recording.exits.escape import carries_derivative
+from adjoint.capture.recording.tracing.trace import Trace, note_effect
 from adjoint.program import Operation, Program
 
 

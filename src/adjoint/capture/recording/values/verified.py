@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import ProgramError
-from adjoint.capture.recording.applying import apply, peek
-from adjoint.capture.recording.trace import Trace
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import apply, peek
+from adjoint.capture.recording.tracing.trace import Trace
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.primitives.elementwise.declaring import SCALE

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.recording.applying import apply, peek
-from adjoint.capture.recording.escape import passes_on
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.exits.escape import passes_on
+from adjoint.capture.recording.tracing.applying import apply, peek
+from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.primitives.declaration import Joint
 from adjoint.program import Operation
 

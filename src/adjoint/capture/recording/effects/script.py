@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.capture.recording.constants import same_memory
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import captures, note_effect, outermost
-from adjoint.capture.recording.traced import from_slot
+from adjoint.capture.recording.tracing.constants import same_memory
+from adjoint.capture.recording.tracing.places import user_line
+from adjoint.capture.recording.tracing.trace import captures, note_effect, outermost
+from adjoint.capture.recording.tracing.traced import from_slot
 
 State = Any
 _SCALARS: Final = frozenset({int, float, complex})

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, Shape, type_of
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, note_effect
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace, note_effect
 
 
 class _Birth(threading.local):

@@ -12,10 +12,10 @@ import operator
 import sys
 from typing import Any
 
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.guards import WHOLE
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.guards import WHOLE
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced
 
 
 def _round(self: Traced, digits: Any = None) -> Any:

@@ -23,11 +23,11 @@ from adjoint.base.errors import (
     ShapeError,
     UnsupportedFunctionError,
 )
-from adjoint.capture.recording.applying import apply, apply_one
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.layout import is_c_ordered
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import (
+from adjoint.capture.recording.memory.layout import is_c_ordered
+from adjoint.capture.recording.tracing.applying import apply, apply_one
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import (
     Known,
     Traced,
     adopt,

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.recording.agreement import agreed
-from adjoint.capture.recording.plain_writes import carry, is_plainly_written
-from adjoint.capture.recording.trace import Trace
-from adjoint.capture.recording.traced import Traced, new_traced, synchronise
-from adjoint.capture.recording.valued import note_failure, refuse
+from adjoint.capture.recording.memory.plain_writes import carry, is_plainly_written
+from adjoint.capture.recording.tracing.trace import Trace
+from adjoint.capture.recording.tracing.traced import Traced, new_traced, synchronise
+from adjoint.capture.recording.values.agreement import agreed
+from adjoint.capture.recording.values.valued import note_failure, refuse
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Operation
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from adjoint.base.arrays import class_name, conversion_of, is_deferred, numbers_of
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import user_frame
-from adjoint.capture.recording.trace import captures, inside
-from adjoint.capture.recording.traced import Traced, from_array, is_cell
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.places import user_frame
+from adjoint.capture.recording.tracing.trace import captures, inside
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_cell
 
 Function = Callable[..., Any]
 

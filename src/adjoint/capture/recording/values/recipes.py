@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, alone
-from adjoint.capture.recording.traced import Traced, from_slot, synchronise
+from adjoint.capture.recording.tracing.places import user_line
+from adjoint.capture.recording.tracing.trace import Trace, alone
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, synchronise
 from adjoint.program import Operation
 
 

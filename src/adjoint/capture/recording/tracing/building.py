@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
-from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral, same_constant
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.tracing.constants import SAME_AS, RecordedLiteral, same_constant
+from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes

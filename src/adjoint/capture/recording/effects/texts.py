@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import outermost
-from adjoint.capture.recording.traced import Traced, is_known, unwrap
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.places import user_line
+from adjoint.capture.recording.tracing.trace import outermost
+from adjoint.capture.recording.tracing.traced import Traced, is_known, unwrap
+from adjoint.capture.recording.values.valued import refuse
 
 _PYTHON: Final = frozenset({float, int, complex, bool})
 
