@@ -16,10 +16,10 @@ from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
 from adjoint.base.held import hold, holds, may_change, values_in
 from adjoint.base.settings import settings
-from adjoint.capture.clones.foreign import refusal_of
+from adjoint.capture.clones.entering.foreign import refusal_of
+from adjoint.capture.clones.entering.users import is_installed, is_users_file
 from adjoint.capture.clones.rebinding import rebound, store_globals
-from adjoint.capture.clones.shadows import forget_changed
-from adjoint.capture.clones.users import is_installed, is_users_file
+from adjoint.capture.clones.stand_ins.shadows import forget_changed
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
 from adjoint.capture.recording.effects.floating_point import spoken

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from adjoint.base.settings import UNDER_WAY
-from adjoint.capture.clones import interception, reaching, rebinding, users
+from adjoint.capture.clones import callee, interception, rebinding
+from adjoint.capture.clones.entering import users
 from adjoint.capture.facts import remains, settled
 from adjoint.capture.numpy import methods, table, ufuncs
 from adjoint.capture.numpy.indexing import assigning, indexing
@@ -22,7 +23,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
-    called=lambda function: reaching.CALLEE @ function,
+    called=lambda function: callee.CALLEE @ function,
     clone=lambda function: rebinding.clone(function).call,
     defers=sparse.defers,
     entries=entries.entries,

@@ -31,7 +31,7 @@ from adjoint.calculus.custom.arguments import (
 )
 from adjoint.calculus.custom.rules import Rules, Signature, capture_rule, peek_all
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
-from adjoint.capture.clones.attempts import in_attempt
+from adjoint.capture.clones.stand_ins.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
 from adjoint.capture.recording.effects.repeated_calls import note_ran
 from adjoint.capture.recording.tracing.trace import note_effect

@@ -12,7 +12,7 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
-from adjoint.capture.clones.users import is_settled_file
+from adjoint.capture.clones.entering.users import is_settled_file
 from adjoint.capture.facts.settled import is_of_distributions
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.effects.floating_point import not_again

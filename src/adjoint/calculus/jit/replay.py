@@ -26,7 +26,7 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.bytecode.code import facts_of, reads_of
-from adjoint.capture.clones.users import is_ours
+from adjoint.capture.clones.entering.users import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.facts.surveying import content_of
 from adjoint.capture.recording.tracing.trace import current

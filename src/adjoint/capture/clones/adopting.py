@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.clones.standing import Stand, content_of
+from adjoint.capture.clones.entering.clone import Stand, content_of
 from adjoint.capture.recording.tracing.applying import apply
 from adjoint.capture.recording.tracing.constants import same_memory
 from adjoint.capture.recording.tracing.hooks import hooks

@@ -21,8 +21,8 @@ import numpy as np
 
 from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
-from adjoint.capture.clones.compiled import source_of
-from adjoint.capture.clones.users import is_users_kind
+from adjoint.capture.clones.entering.users import is_users_kind
+from adjoint.capture.clones.wrapping.compiled import source_of
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.functions import MADE_IN_PYTHON, own_attributes
 from adjoint.capture.facts.purity import is_pure_module

@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.bytecode.code import reads_of
+from adjoint.capture.clones.entering.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.written import points_of_arrays, write_down
 from adjoint.capture.recording.exits.escape import carries_derivative
 from adjoint.capture.recording.tracing.applying import peek

@@ -22,8 +22,8 @@ import numpy as np
 from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import original_of, reads_of
+from adjoint.capture.clones.entering.users import is_ours, is_users, is_users_module
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_ours, is_users, is_users_module
 from adjoint.capture.facts.functions import (
     attributes_of_class,
     dispatching,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 from adjoint.capture.numpy.table import implements
 from adjoint.capture.recording.exits.escape import escape
 from adjoint.capture.recording.tracing.hooks import hooks

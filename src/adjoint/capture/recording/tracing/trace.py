@@ -81,7 +81,7 @@ class Trace:
     down (`script.py`). survivors: whether traced values outlived a capture within this one. past:
     of values that an earlier call has left, the point of that call (see `facts/past.py`). stale:
     the slots of such values that have come into this capture. remembered: the calls of recursive
-    functions, by function (`clones/remembered.py`).
+    functions, by function (`clones/remembering/remembered.py`).
     """
 
     __slots__ = (

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import AdjointError, ValueNeededError
-from adjoint.capture.clones.attempts import attempted
-from adjoint.capture.clones.classes import Same, is_exact, refused_class, stand_in
-from adjoint.capture.clones.drawing import drawing, is_random_module
-from adjoint.capture.clones.shadow_math import LIBRARY
-from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
+from adjoint.capture.clones.stand_ins.attempts import attempted
+from adjoint.capture.clones.stand_ins.classes import Same, is_exact, refused_class, stand_in
+from adjoint.capture.clones.stand_ins.drawing import drawing, is_random_module
+from adjoint.capture.clones.stand_ins.shadow_math import LIBRARY
+from adjoint.capture.clones.stand_ins.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.facts.purity import member_effect
 from adjoint.capture.numpy.coverage import REFUSED
 from adjoint.capture.numpy.indexing.index_tricks import Joined

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.classes import NumberClass
+from adjoint.capture.clones.stand_ins.classes import NumberClass
 from adjoint.capture.numpy.making.drawing import for_traced
 from adjoint.capture.recording.effects.script import GENERATORS, GLOBAL, MAKERS, script_under_way
 from adjoint.capture.recording.tracing.applying import concrete

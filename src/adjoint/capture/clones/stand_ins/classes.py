@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
-from adjoint.capture.clones.users import is_users_kind
+from adjoint.capture.clones.entering.users import is_users_kind
+from adjoint.capture.clones.stand_ins.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all

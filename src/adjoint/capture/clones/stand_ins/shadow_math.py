@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.clones.classes import as_number
+from adjoint.capture.clones.stand_ins.classes import as_number
 from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all

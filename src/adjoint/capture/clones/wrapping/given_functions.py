@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.capture.clones.classes import BUILTINS
+from adjoint.capture.clones.stand_ins.classes import BUILTINS
 from adjoint.capture.recording.tracing.hooks import handed, hooks
 
 _CALLING: Final = frozenset(

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.capture.clones.classes import class_of
+from adjoint.capture.clones.stand_ins.classes import class_of
 
 Rebind = Callable[[Any], Any]
 DISPATCHING: Final = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]

@@ -23,8 +23,8 @@ from weakref import ref
 
 import numpy as np
 
-from adjoint.capture.clones.repeatable import Proof, proof_of
-from adjoint.capture.clones.standing import Stand
+from adjoint.capture.clones.entering.clone import Stand
+from adjoint.capture.clones.remembering.repeatable import Proof, proof_of
 from adjoint.capture.recording.effects.floating_point import noted_modes
 from adjoint.capture.recording.tracing.trace import Trace, captures, current
 from adjoint.capture.recording.tracing.traced import Traced, from_slot

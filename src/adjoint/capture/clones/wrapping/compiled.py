@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.clones.classes import BUILTINS
-from adjoint.capture.clones.users import is_users
+from adjoint.capture.clones.entering.users import is_users
+from adjoint.capture.clones.stand_ins.classes import BUILTINS
 from adjoint.capture.numpy.table import full_name
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import note_effect, note_entered

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.clones.users import LEFT, is_users_file
+from adjoint.capture.clones.entering.users import LEFT, is_users_file
 from adjoint.capture.numpy.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
 from adjoint.capture.recording.tracing.hooks import handed

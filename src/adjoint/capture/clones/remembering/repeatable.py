@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.clones.computing import DATA, FUNCTION, only_computes
-from adjoint.capture.clones.shadows import shadow_of
-from adjoint.capture.clones.standing import ABSENT
-from adjoint.capture.clones.users import is_users
+from adjoint.capture.clones.entering.clone import ABSENT
+from adjoint.capture.clones.entering.users import is_users
+from adjoint.capture.clones.remembering.computing import DATA, FUNCTION, only_computes
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 from adjoint.capture.recording.tracing.hooks import hooks
 
 _BUILTINS: Final = {

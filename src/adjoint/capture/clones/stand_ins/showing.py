@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.capture.clones.classes import BUILTINS
+from adjoint.capture.clones.stand_ins.classes import BUILTINS
 from adjoint.capture.recording.effects.script import script_under_way
 from adjoint.capture.recording.effects.texts import Text, UnseenError, joined, text_of
 from adjoint.capture.recording.exits.escape import printed
