@@ -15,15 +15,15 @@ from typing import Any, Final, NamedTuple
 
 from numpy import errstate
 
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
     AdjointError,
     MissingRuleError,
 )
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.collection import collector_at_rest
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import settings
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
 from adjoint.capture.recording.effects.floating_point import not_again
 from adjoint.capture.recording.effects.repeated_calls import ready

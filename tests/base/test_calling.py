@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize
 
 import adjoint as ad
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.signatures.calling import named
 
 # What hands words on to the function, and what answers when it is entered.
 TAKES_ANY = {

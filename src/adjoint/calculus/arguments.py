@@ -19,15 +19,15 @@ from adjoint.base.arrays import (
     is_table,
     numbers_of,
 )
-from adjoint.base.calling import usage
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotDifferentiableError,
     SpaceMismatchError,
 )
-from adjoint.base.held import hold
+from adjoint.base.signatures.calling import usage
+from adjoint.base.trees.containers import container_advice
+from adjoint.base.trees.held import hold
 from adjoint.calculus.leaves import covector_in
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, traced_type
 from adjoint.capture.recording.values.valued import value_of

@@ -11,10 +11,10 @@ import optree
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, class_name, conversion_of, is_numeric
-from adjoint.base.calling import named
-from adjoint.base.containers import container_advice
-from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.derived import core, derived
+from adjoint.base.trees.containers import container_advice
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.captures import captured as captured_for
 from adjoint.calculus.leaves import refuse_covector_results

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any, Literal, overload
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import Auxiliary, First, Result
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotDifferentiableError,
 )
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import Auxiliary, First, Result
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves

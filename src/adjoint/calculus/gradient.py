@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import Auxiliary, First, Parameters, Result, core, derived
 from adjoint.calculus.arguments import (
     Argnums,
     Chosen,

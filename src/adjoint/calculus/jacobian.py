@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import Parameters, core, derived
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import Parameters, core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import refuse_covector_results

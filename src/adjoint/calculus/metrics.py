@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, NotConvergedError, NotPositiveDefiniteError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
 from adjoint.calculus.representation import check_space, space_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.derived import Result
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.derived import Result
 from adjoint.capture import Traced, apply
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 

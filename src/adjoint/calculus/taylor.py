@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_whole
-from adjoint.base.derived import Result
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_whole
+from adjoint.base.signatures.derived import Result
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.leaves import matching_leaves

@@ -12,10 +12,10 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, class_name, is_numeric, type_of
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
-from adjoint.base.held import hold, holds, may_change, values_in
 from adjoint.base.settings import settings
+from adjoint.base.trees.containers import container_advice
+from adjoint.base.trees.held import hold, holds, may_change, values_in
 from adjoint.capture.clones.entering.foreign import refusal_of
 from adjoint.capture.clones.entering.users import is_installed, is_users_file
 from adjoint.capture.clones.rebinding import rebound, store_globals

@@ -7,13 +7,13 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
     MissingTransposeError,
     SpaceMismatchError,
 )
+from adjoint.base.signatures.checked import check_function, checked_class
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces.basis import unit
 from adjoint.spaces.euclidean import Euclidean

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
 from adjoint.maps.linear_map import LinearMap, inverse_matrix, matrix_map
 from adjoint.spaces import Euclidean, Space, Weighted, opaque
 from adjoint.spaces.values import describe

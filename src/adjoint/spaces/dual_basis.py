@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 

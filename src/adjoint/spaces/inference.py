@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import optree
 
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
+from adjoint.base.trees.containers import container_advice
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.polynomials.bases import KINDS

@@ -8,13 +8,13 @@ from typing import Any, final
 
 import numpy as np
 
-from adjoint.base.checked import Seed, generator_of
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     SpaceMismatchError,
 )
 from adjoint.base.pytrees import tree_map
+from adjoint.base.signatures.checked import Seed, generator_of
 from adjoint.spaces.basis import Basis
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.members import Mismatch, SpaceMembers

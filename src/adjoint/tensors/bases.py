@@ -7,8 +7,8 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.covector import Covector
 from adjoint.spaces.same_elements import SameElements
 from adjoint.spaces.space import Space

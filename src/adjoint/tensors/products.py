@@ -7,8 +7,8 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.euclidean import array_mismatch
 from adjoint.spaces.members import Mismatch
 from adjoint.spaces.space import Space

@@ -10,10 +10,10 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_whole
-from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_whole
+from adjoint.base.signatures.derived import Parameters, Result, core, derived
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
     Body,

@@ -9,9 +9,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag, check_whole
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag, check_whole
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.control_flow.bodies import (
     Body,

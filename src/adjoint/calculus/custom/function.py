@@ -12,9 +12,6 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_function, checked
-from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
     AdjointError,
     ArgumentTypeError,
@@ -22,6 +19,9 @@ from adjoint.base.errors import (
     UnknownResultError,
     ValueNeededError,
 )
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_function, checked
+from adjoint.base.signatures.derived import Parameters, Result
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom.arguments import (
     Arguments,

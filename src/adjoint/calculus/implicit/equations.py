@@ -10,8 +10,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ShapeError, ValueNeededError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom.arguments import Arguments, is_operand
 from adjoint.calculus.gradient import value_and_grad

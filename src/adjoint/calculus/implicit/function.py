@@ -12,8 +12,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError, ValueNeededError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom.arguments import (
     Arguments,

@@ -11,8 +11,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.custom.function import apply_map
 from adjoint.calculus.custom.linear import linear_part, whole_program
 from adjoint.calculus.implicit.layout import CoordinateLayout

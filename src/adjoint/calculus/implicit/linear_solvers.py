@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
+from adjoint.base.signatures.checked import check_function, checked_class
 from adjoint.calculus.custom.arguments import fitting, matched
 from adjoint.calculus.implicit.krylov import (
     conjugate_gradients,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import DTypeError, ShapeError, SingularError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.implicit.function import function
 from adjoint.calculus.implicit.linear_solvers import Direct
 from adjoint.calculus.implicit.quadratic_solver import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.inspecting.recording import (
     LocalDerivatives,
     Question,

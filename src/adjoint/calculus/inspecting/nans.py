@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.base.calling import named
 from adjoint.base.errors import NotDifferentiableError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.inspecting.recording import Recording
 from adjoint.calculus.inspecting.walking import (
     Index,

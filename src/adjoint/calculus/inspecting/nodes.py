@@ -15,8 +15,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, is_numeric, type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.inspecting.node import Node, NodeOperand, Nodes
 from adjoint.calculus.inspecting.recording import LocalDerivatives, Recording
 from adjoint.calculus.leaves import matching_leaves

@@ -9,9 +9,6 @@ from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -19,6 +16,9 @@ from adjoint.base.errors import (
     TapeOverflowError,
 )
 from adjoint.base.settings import running_on, settings
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import Derived, Parameters, Result, core, derived
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call

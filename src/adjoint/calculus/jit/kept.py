@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
-from adjoint.base.collection import young_collected_alone
 from adjoint.base.errors import ManyPathsWarning, ProgramError
+from adjoint.base.process.collection import young_collected_alone
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call, names_of

@@ -20,7 +20,7 @@ import numpy as np
 
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import TapeOverflowError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick

@@ -10,9 +10,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.calling import named
-from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError, ShapeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.derived import core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.missing_rules import possible

@@ -10,11 +10,11 @@ from typing import Literal as TextLiteral
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_whole, generator_of
-from adjoint.base.choices import member
-from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_whole, generator_of
+from adjoint.base.signatures.choices import member
+from adjoint.base.signatures.derived import core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.operators.divergence import check_field

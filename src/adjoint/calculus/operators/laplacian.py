@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import NotDifferentiableError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.derived import Parameters, Result, core, derived
 from adjoint.calculus.arguments import (
     Argnums,
     Chosen,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.derived import core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.derived import core, derived
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.calculus.leaves import matching_leaves

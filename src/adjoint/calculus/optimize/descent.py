@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import config, settings
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.gradient import value_and_grad
 from adjoint.calculus.optimize.directions import DirectionRule, steepest_descent

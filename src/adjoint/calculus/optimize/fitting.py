@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jacobian import jacobian
 from adjoint.calculus.jit import jit

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
 from adjoint.calculus.gradient import value_and_grad

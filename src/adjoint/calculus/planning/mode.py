@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from adjoint.base.choices import member
+from adjoint.base.signatures.choices import member
 
 
 class Mode(Enum):

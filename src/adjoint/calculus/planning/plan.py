@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
-from adjoint.base.files import save
+from adjoint.base.process.files import save
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning.chain import Order

@@ -16,7 +16,7 @@ from typing import Literal as TextLiteral
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.choices import member
+from adjoint.base.signatures.choices import member
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.missing_rules import possible
 from adjoint.primitives.elementwise.conversion import conjugate, real

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.base.settings import settings
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.jit.captures import captured_at

@@ -12,7 +12,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.calculus.arguments import Chosen
 from adjoint.calculus.missing_rules import is_applicable, is_transposable
 from adjoint.calculus.planning.jacobians import Differentiated

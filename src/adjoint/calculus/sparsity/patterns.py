@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.checked import check_flag, checked
 from adjoint.base.errors import ArgumentError
+from adjoint.base.signatures.checked import check_flag, checked
 from adjoint.calculus.arguments import Argnums, Chosen, check_argnums, check_callable
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.planning import Mode, check_real

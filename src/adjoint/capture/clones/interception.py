@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.interpreter import knows_bytecode
+from adjoint.base.process.interpreter import knows_bytecode
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
 from adjoint.capture.bytecode.code import CALLED, note_original
 from adjoint.capture.bytecode.writing import Writing

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.derived import Derived, core
 from adjoint.base.settings import settings
+from adjoint.base.signatures.derived import Derived, core
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.entering.clone import (

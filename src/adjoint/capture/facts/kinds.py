@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
+from adjoint.base.signatures.derived import Derived
 from adjoint.capture.clones.entering.users import is_users_kind
 from adjoint.capture.clones.wrapping.compiled import source_of
 from adjoint.capture.facts.caches import cached

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import ArgumentError, NotExportableError
+from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.interface import LeftEquation, Needs
 from adjoint.executors.native.emission.tables import add_table
 from adjoint.executors.native.entry.function import STACK_LIMIT

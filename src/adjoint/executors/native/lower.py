@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.collection import collector_at_rest
+from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.interface import Needs
 from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports

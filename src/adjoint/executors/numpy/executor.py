@@ -12,8 +12,8 @@ from weakref import finalize
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
+from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.arena import ARENA
 from adjoint.executors.interface import PLAIN, CompileReport, Needs
 from adjoint.executors.numpy.control import CONTROL

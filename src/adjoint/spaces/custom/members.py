@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 
-from adjoint.base.containers import code_place
 from adjoint.base.errors import (
     AdjointError,
     ArgumentError,
@@ -21,6 +20,7 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import leaves
+from adjoint.base.trees.containers import code_place
 from adjoint.spaces.basis import Basis, unit
 from adjoint.spaces.custom.embedding import (
     Embedding,

@@ -7,13 +7,13 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotConvergedError,
     NotPositiveDefiniteError,
 )
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.space import Space
 from adjoint.spaces.values import describe
 

@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import leaves
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.members import Mismatch
 from adjoint.spaces.space import Dual, Space
 from adjoint.spaces.values import describe

@@ -10,7 +10,6 @@ from numpy.polynomial import Legendre
 from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polyutils import mapdomain
 
-from adjoint.base.checked import check_whole
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -18,6 +17,7 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import flatten, unflatten
+from adjoint.base.signatures.checked import check_whole
 from adjoint.spaces.members import Mismatch
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
 from adjoint.spaces.space import Space

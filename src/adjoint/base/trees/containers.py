@@ -10,9 +10,9 @@ import numpy as np
 import optree
 
 from adjoint.base.arrays import conversion_of
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.pytrees import NAMESPACE
+from adjoint.base.signatures.calling import named
 
 T = TypeVar("T")
 _MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE

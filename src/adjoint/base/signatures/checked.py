@@ -27,9 +27,9 @@ from typing import (
 import numpy as np
 
 from adjoint.base.arrays import class_name
-from adjoint.base.calling import misfit
-from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import AdjointError, ArgumentTypeError
+from adjoint.base.signatures.calling import misfit
+from adjoint.base.signatures.derived import Parameters, Result
 
 Class = TypeVar("Class", bound=type)
 Test = Callable[[Any], bool]
