@@ -41,7 +41,7 @@ from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import BROADCAST, FILL
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
-from adjoint.transforms.hardness import starts_masks
+from adjoint.transforms.hard_zeros.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long

@@ -23,7 +23,7 @@ from adjoint.calculus.inspecting.walking import (
 )
 from adjoint.program import Equation, Program
 from adjoint.transforms import vjp
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 
 class NaNPlace(Enum):

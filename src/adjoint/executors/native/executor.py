@@ -18,7 +18,7 @@ from adjoint.executors.numpy import NumpyExecutor
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 
 class NativeExecutor:

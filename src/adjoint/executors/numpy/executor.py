@@ -23,7 +23,7 @@ from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Builder, Equation, Operation, Program, Variable
 from adjoint.program.nested import held_programs
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 _numbers = count()
 

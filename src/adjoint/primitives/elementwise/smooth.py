@@ -85,7 +85,7 @@ def _root_taylor(operands: Any, results: Any, k: int) -> Any:
 
 
 # The square root of a sum of squares, which stands in programs from where they are differentiated
-# until they are run; see `transforms/norms.py`.
+# until they are run; see `transforms/recognition/norms.py`.
 ROOT_OF_SQUARES = Primitive(
     "root_of_squares",
     infer=SQRT.infer,

@@ -42,10 +42,10 @@ from adjoint.program import (
 )
 from adjoint.program.builder import lookup
 from adjoint.program.nested import quiet
-from adjoint.transforms.rewriting import Replacement, Rewriting
-from adjoint.transforms.spectral.columns import VALUE, Reader, Scale
-from adjoint.transforms.spectral.entrywise import SLOPES
-from adjoint.transforms.spectral.matching import Match, Operand, matches, used_vectors
+from adjoint.transforms.recognition.rewriting import Replacement, Rewriting
+from adjoint.transforms.recognition.spectral.columns import VALUE, Reader, Scale
+from adjoint.transforms.recognition.spectral.entrywise import SLOPES
+from adjoint.transforms.recognition.spectral.matching import Match, Operand, matches, used_vectors
 
 PushForward = Callable[..., tuple[Sequence[Atom], Sequence[Atom | None]]]
 

@@ -37,8 +37,9 @@ from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import broadcast_to, sum_axes
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
 from adjoint.program.nested import quiet
-from adjoint.transforms.masked_bodies import branches, repeat, scan
-from adjoint.transforms.masks import (
+from adjoint.transforms.hard_zeros.infinities import known, unmoved, unmoved_sum
+from adjoint.transforms.hard_zeros.masked_bodies import branches, repeat, scan
+from adjoint.transforms.hard_zeros.masks import (
     BOOL,
     Mask,
     both,
@@ -48,9 +49,8 @@ from adjoint.transforms.masks import (
     is_real,
     whole_mask,
 )
-from adjoint.transforms.norms import of_nothing
-from adjoint.transforms.shares import with_shares
-from adjoint.transforms.unmoved import known, unmoved, unmoved_sum
+from adjoint.transforms.recognition.norms import of_nothing
+from adjoint.transforms.recognition.shares import with_shares
 
 _MOVES: Final = frozenset(
     {

@@ -20,11 +20,14 @@ from adjoint.primitives.declaration import UFUNCS
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.identities import same_as
 from adjoint.program import Equation, Operation, Program
-from adjoint.transforms.logarithms import LogOfSum, logarithms, with_good_slopes
-from adjoint.transforms.makers import Makers
-from adjoint.transforms.rewriting import Replacement, Rewriting
-from adjoint.transforms.roots import POWERS, ROOTS, powers_of_roots
-from adjoint.transforms.spectral import DECOMPOSITIONS, PushForward, functions_of_matrices
+from adjoint.transforms.recognition.logarithms import LogOfSum, logarithms, with_good_slopes
+from adjoint.transforms.recognition.rewriting import Makers, Replacement, Rewriting
+from adjoint.transforms.recognition.roots import POWERS, ROOTS, powers_of_roots
+from adjoint.transforms.recognition.spectral import (
+    DECOMPOSITIONS,
+    PushForward,
+    functions_of_matrices,
+)
 
 _LOGARITHMS: Final = frozenset({UFUNCS[np.log], UFUNCS[np.log1p]})
 _EXPONENTIALS: Final = frozenset({UFUNCS[np.exp], UFUNCS[np.cosh]})

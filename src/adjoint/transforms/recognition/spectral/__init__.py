@@ -20,7 +20,7 @@ from typing import Final
 
 from adjoint.primitives.linear_algebra.eigen import EIGH
 from adjoint.primitives.linear_algebra.singular_values import SVD
-from adjoint.transforms.spectral.writing import PushForward, functions_of_matrices
+from adjoint.transforms.recognition.spectral.writing import PushForward, functions_of_matrices
 
 DECOMPOSITIONS: Final = frozenset({EIGH, SVD})
 

@@ -17,7 +17,14 @@ from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPO
 from adjoint.primitives.structure.reductions import MAX, MIN
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Variable
-from adjoint.transforms.spectral.columns import VALUE, Labels, Range, Reader, Scale, closure
+from adjoint.transforms.recognition.spectral.columns import (
+    VALUE,
+    Labels,
+    Range,
+    Reader,
+    Scale,
+    closure,
+)
 
 # What a tangent of eigenvalues goes through: their mean where they coincide, and a kink at zero.
 # Functions of matrices need neither.

@@ -20,8 +20,7 @@ from adjoint.primitives.elementwise.smooth import ROOT_OF_SQUARES, SQRT
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.identities import same_as
 from adjoint.program import Equation, Program, Variable
-from adjoint.transforms.makers import Makers
-from adjoint.transforms.rewriting import Replacement, Rewriting
+from adjoint.transforms.recognition.rewriting import Makers, Replacement, Rewriting
 
 ROOTS: Final = frozenset({SQRT, ROOT_OF_SQUARES, ABSOLUTE, UFUNCS[np.hypot]})
 POWERS: Final = frozenset({MULTIPLY, SQUARE, INTEGER_POWER})

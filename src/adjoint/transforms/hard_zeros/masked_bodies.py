@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
-from adjoint.transforms.masks import Mask, whole_mask
+from adjoint.transforms.hard_zeros.masks import Mask, whole_mask
 
 MaskedResults = tuple[Sequence[Atom], list[Mask]]
 

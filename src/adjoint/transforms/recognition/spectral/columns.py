@@ -33,7 +33,7 @@ from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX
 from adjoint.primitives.structure.moving import BROADCAST, SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Equation, Literal, Program, Variable
-from adjoint.transforms.makers import Makers
+from adjoint.transforms.recognition.rewriting import Makers
 
 ROW: Final = "row"
 VALUE: Final = "value"

@@ -1,7 +1,7 @@
 """Infinities of the data, which do not move: the masks of what they alone decide.
 
 exp(-inf / t) is 0 for all t, and 1 / (inf + x) for all x. Where such an infinity stands, the masks
-of `transforms/hardness.py` say so; what only depends on those, or is infinite by them, is constant.
+of `hardness.py` say so; what only depends on those, or is infinite by them, is constant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from adjoint.primitives.elementwise.smooth import ROOT_OF_POWERS, ROOT_OF_SQUARE
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to
 from adjoint.program import Atom, Equation, Literal
-from adjoint.transforms.masks import Mask, both, either, fill_with, infinite_entries, is_real
+from adjoint.transforms.hard_zeros.masks import (
+    Mask,
+    both,
+    either,
+    fill_with,
+    infinite_entries,
+    is_real,
+)
 
 _ELEMENTWISE: Final = frozenset({SCALE, INTEGER_POWER, ROOT_OF_SQUARES, ROOT_OF_POWERS})
 

@@ -15,7 +15,7 @@ from adjoint.primitives.structure.gathering import GATHER
 from adjoint.primitives.structure.moving import SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Equation, Program, Variable
-from adjoint.transforms.spectral.columns import (
+from adjoint.transforms.recognition.spectral.columns import (
     ROW,
     VALUE,
     Label,
@@ -24,7 +24,7 @@ from adjoint.transforms.spectral.columns import (
     Scale,
     SpectralBasis,
 )
-from adjoint.transforms.spectral.entrywise import Unmatched, ValueChain
+from adjoint.transforms.recognition.spectral.entrywise import Unmatched, ValueChain
 
 _VALUES: Final = {EIGH: (0,), SVD: (1, 3)}  # the places of the values among the results
 _VALUES_ALONE: Final = {EIGH: EIGVALSH, SVD: SVDVALS}

@@ -1,4 +1,4 @@
-"""Writing a program again, in which some results have the derivatives of something else."""
+"""Which equation computes a value, and writing a program again with other derivatives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,27 @@ from adjoint.program import Atom, Builder, Equation, Operation, Program, Variabl
 from adjoint.program.builder import lookup
 
 
+class Makers:
+    """For each value of a program its equation, and the place among the equation's results."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.makers: dict[Variable, tuple[Equation, int]] = {
+            variable: (equation, place)
+            for equation in program.equations
+            for place, variable in enumerate(equation.outputs)
+        }
+
+    def maker(self, atom: Atom) -> tuple[Equation | None, int]:
+        """The equation that computes a value, and its place; no equation of inputs and literals."""
+        return self.makers.get(atom, (None, 0)) if isinstance(atom, Variable) else (None, 0)
+
+
 class Rewriting:
-    """A copy of a program while it is written. `builder` is at the equation that is replaced."""
+    """A copy of a program while it is written, in which some results have other derivatives.
+
+    `builder` is at the equation that is replaced.
+    """
 
     def __init__(self, program: Program) -> None:
         self.old = program

@@ -11,7 +11,7 @@ from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.primitives.elementwise.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.primitives.expression import Expression
 from adjoint.program import Atom, Equation
-from adjoint.transforms.makers import Makers
+from adjoint.transforms.recognition.rewriting import Makers
 
 # The offset of log1p(exp(x)), and a hyperbolic cosine, which needs none.
 ONE, COSH = "one", "cosh"
