@@ -104,4 +104,6 @@ def test_a_named_function_looks_as_it_did() -> None:
         "space",
         "has_aux",
     ]
-    assert ad.grad.__globals__["__name__"] == "adjoint.calculus.gradient"  # where doctest looks
+    assert (
+        ad.grad.__globals__["__name__"] == "adjoint.calculus.first_order.gradient"
+    )  # where doctest looks

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, overload
 
 from adjoint.base.errors import ArgumentError
 from adjoint.base.signatures.calling import named
-from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.interop.exported import Exported, ExportedC
 
 JaxMode = Literal["reverse", "forward", "matrix"]

@@ -22,7 +22,6 @@ from adjoint.base.errors import (
 from adjoint.base.signatures.calling import named
 from adjoint.base.signatures.checked import check_function, checked
 from adjoint.base.signatures.derived import Parameters, Result
-from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.custom.arguments import (
     Arguments,
     is_operand,
@@ -30,6 +29,7 @@ from adjoint.calculus.custom.arguments import (
     run_function,
 )
 from adjoint.calculus.custom.rules import Rules, Signature, capture_rule, peek_all
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
 from adjoint.capture.clones.stand_ins.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS

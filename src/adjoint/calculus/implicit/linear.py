@@ -19,7 +19,7 @@ from adjoint.calculus.implicit.layout import CoordinateLayout
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts, Operator
-from adjoint.calculus.representation import check_space
+from adjoint.calculus.inputs.representation import check_space
 from adjoint.capture import Captured, Traced, capture, is_known, traced_type, unwrap
 from adjoint.maps import LinearMap
 from adjoint.pipeline import prepare, run, watch_all

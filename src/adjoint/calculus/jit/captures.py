@@ -17,7 +17,7 @@ from numpy import errstate
 
 from adjoint.base.arrays import is_numeric
 from adjoint.base.settings import settings
-from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import Observed, observed, path_of, rehearsed, survey_of
 from adjoint.calculus.jit.kept import mode

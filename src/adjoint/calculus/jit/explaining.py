@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.signatures.calling import named
-from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.capture import current

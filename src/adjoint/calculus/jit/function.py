@@ -19,7 +19,7 @@ from adjoint.base.settings import running_on, settings
 from adjoint.base.signatures.calling import named
 from adjoint.base.signatures.checked import check_flag
 from adjoint.base.signatures.derived import Derived, Parameters, Result, core, derived
-from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick

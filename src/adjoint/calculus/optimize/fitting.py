@@ -9,8 +9,8 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError
 from adjoint.base.signatures.checked import checked
-from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.jacobian import jacobian
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.jacobians.jacobian import jacobian
 from adjoint.calculus.jit import jit
 from adjoint.calculus.optimize.entry import points_to_argmin
 

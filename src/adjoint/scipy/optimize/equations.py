@@ -16,7 +16,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.calculus import implicit
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.problems import Problem, Solver
-from adjoint.calculus.jacobian import jacobian
+from adjoint.calculus.jacobians.jacobian import jacobian
 from adjoint.capture import sealed
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.recording.tracing.applying import concrete
