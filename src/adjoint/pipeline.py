@@ -36,8 +36,8 @@ from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import forget_simplified, roll, simplify
+from adjoint.primitives.elementwise.accuracy.slopes import KNOWN
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import BROADCAST, FILL
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.elementwise.accuracy.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.primitives.elementwise.arithmetic import ADD, SUBTRACT
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
-from adjoint.primitives.elementwise.slopes import LOG_COSH, LOG_OFFSET_EXP
 from adjoint.primitives.expression import Expression
 from adjoint.program import Atom, Equation
 from adjoint.transforms.recognition.rewriting import Makers

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives.elementwise.accuracy.slopes import OFFSET_SHARE
 from adjoint.primitives.elementwise.arithmetic import (
     ADD,
     DIVIDE,
@@ -22,7 +23,6 @@ from adjoint.primitives.elementwise.arithmetic import (
 )
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.slopes import OFFSET_SHARE
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.moving import sum_axes

@@ -24,7 +24,7 @@ from adjoint.primitives.elementwise.arithmetic import DIVIDE, quotient_taylor
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.expression import Expression
-from adjoint.primitives.linear_algebra.spectral import KNOWN
+from adjoint.primitives.linear_algebra.spectra.spectral import KNOWN
 from adjoint.primitives.structure.moving import broadcast_to, zeros
 from adjoint.program import Atom, Builder, Literal, Operation, Program, Variable, locating
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type

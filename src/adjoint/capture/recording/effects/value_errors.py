@@ -29,11 +29,11 @@ from adjoint.capture.recording.tracing.trace import (
 )
 from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_known
 from adjoint.primitives.linear_algebra.cholesky import CHOLESKY
-from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
-from adjoint.primitives.linear_algebra.eigen_general import EIG, EIGVALS
 from adjoint.primitives.linear_algebra.least_squares import LSTSQ, PINV
 from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION, SYLVESTER
-from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
+from adjoint.primitives.linear_algebra.spectra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.spectra.eigen_general import EIG, EIGVALS
+from adjoint.primitives.linear_algebra.spectra.singular_values import SVD, SVDVALS
 from adjoint.primitives.linear_algebra.systems import INV, SOLVE
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Operation

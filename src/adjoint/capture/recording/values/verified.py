@@ -13,8 +13,8 @@ from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.calls.custom import is_users_code
+from adjoint.primitives.elementwise.accuracy.slopes import KNOWN
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Operation
 from adjoint.program.nested import held_programs

@@ -9,17 +9,17 @@ g(A) has one. Step by step the chain rule would go through V. So before a progra
 3. `matching.py` finds the equations that sum two such values over the columns: functions of A, or
    products with them; also U diag(g(s)) V^H of singular values;
 4. `writing.py` keeps their values, and gives them the derivatives of g(A): divided differences of g
-   (`primitives/linear_algebra/spectral.py`; Yu. Daleckii, S. Krein, 1951).
+   (`primitives/linear_algebra/spectra/spectral.py`; Yu. Daleckii, S. Krein, 1951).
 
-What uses eigenvectors otherwise goes through `primitives/linear_algebra/rotations.py`, which
-refuses those of equal eigenvalues when it runs. `docs/manual/spectral-functions.md` tells the same
-to users.
+What uses eigenvectors otherwise goes through `primitives/linear_algebra/spectra/rotations.py`,
+which refuses those of equal eigenvalues when it runs. `docs/manual/spectral-functions.md` tells the
+same to users.
 """
 
 from typing import Final
 
-from adjoint.primitives.linear_algebra.eigen import EIGH
-from adjoint.primitives.linear_algebra.singular_values import SVD
+from adjoint.primitives.linear_algebra.spectra.eigen import EIGH
+from adjoint.primitives.linear_algebra.spectra.singular_values import SVD
 from adjoint.transforms.recognition.spectral.writing import PushForward, functions_of_matrices
 
 DECOMPOSITIONS: Final = frozenset({EIGH, SVD})

@@ -24,10 +24,10 @@ from adjoint.primitives.elementwise.arithmetic import (
 from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.kinks import ABSOLUTE
-from adjoint.primitives.linear_algebra.eigen import EIGH
-from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
-from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
-from adjoint.primitives.linear_algebra.singular_values import SVD
+from adjoint.primitives.linear_algebra.spectra.eigen import EIGH
+from adjoint.primitives.linear_algebra.spectra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.spectra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.linear_algebra.spectra.singular_values import SVD
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX
 from adjoint.primitives.structure.moving import BROADCAST, SUM, TRANSPOSE

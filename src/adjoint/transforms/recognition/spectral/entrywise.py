@@ -10,8 +10,8 @@ from adjoint.primitives.elementwise.conversion import CAST, IMAG, REAL
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.hardness import HARD, TAME
-from adjoint.primitives.linear_algebra.rotations import CLUSTER_MEAN
-from adjoint.primitives.linear_algebra.singular_values import SLOPE as SINGULAR_SLOPE
+from adjoint.primitives.linear_algebra.spectra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.spectra.singular_values import SLOPE as SINGULAR_SLOPE
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPOSE
 from adjoint.primitives.structure.reductions import MAX, MIN

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any, Final
 
-from adjoint.primitives.linear_algebra.eigen import EIGH, EIGVALSH
-from adjoint.primitives.linear_algebra.rotations import COMPUTED
-from adjoint.primitives.linear_algebra.singular_values import SVD, SVDVALS
+from adjoint.primitives.linear_algebra.spectra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.spectra.rotations import COMPUTED
+from adjoint.primitives.linear_algebra.spectra.singular_values import SVD, SVDVALS
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER
 from adjoint.primitives.structure.moving import SUM, TRANSPOSE

@@ -15,9 +15,9 @@ from adjoint.base.arrays import array_type
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT, cast, conjugate
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.identities import same_as
-from adjoint.primitives.linear_algebra.dilation import DILATED_BASIS, ZERO_WEIGHTS
-from adjoint.primitives.linear_algebra.eigen import EIGH
-from adjoint.primitives.linear_algebra.spectral import KNOWN, SPECTRAL
+from adjoint.primitives.linear_algebra.spectra.dilation import DILATED_BASIS, ZERO_WEIGHTS
+from adjoint.primitives.linear_algebra.spectra.eigen import EIGH
+from adjoint.primitives.linear_algebra.spectra.spectral import KNOWN, SPECTRAL
 from adjoint.primitives.linear_algebra.systems import adjoint, multiply
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.moving import (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.declaration import EmptySlot
-from adjoint.primitives.elementwise.conversion import IMAG, REAL
-from adjoint.primitives.elementwise.formulas import (
+from adjoint.primitives.elementwise.accuracy.formulas import (
     Formula,
     choose,
     formula,
@@ -17,6 +16,7 @@ from adjoint.primitives.elementwise.formulas import (
     squared,
     subtracted,
 )
+from adjoint.primitives.elementwise.conversion import IMAG, REAL
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw, sample

@@ -19,7 +19,7 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.elementwise.conversion import cast, conjugate, real
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.rotations import cluster_mean, rotation
+from adjoint.primitives.linear_algebra.spectra.rotations import cluster_mean, rotation
 from adjoint.primitives.linear_algebra.systems import (
     adjoint,
     matrix_dtype,

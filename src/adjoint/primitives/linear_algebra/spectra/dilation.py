@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import NO_DERIVATIVE, Primitive
 from adjoint.primitives.expression import bind
-from adjoint.primitives.linear_algebra.rotations import closeness
+from adjoint.primitives.linear_algebra.spectra.rotations import closeness
 from adjoint.primitives.samples import Fixed, sample
 from adjoint.primitives.structure.moving import with_batch
 

@@ -16,8 +16,13 @@ from adjoint.base.errors import LinearAlgebraError
 from adjoint.primitives.declaration import Joint, Primitive
 from adjoint.primitives.elementwise.conversion import IMAG, REAL, cast, conjugate
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.eigen import spread
-from adjoint.primitives.linear_algebra.rotations import LEADING, cluster_mean, precision, rotation
+from adjoint.primitives.linear_algebra.spectra.eigen import spread
+from adjoint.primitives.linear_algebra.spectra.rotations import (
+    LEADING,
+    cluster_mean,
+    precision,
+    rotation,
+)
 from adjoint.primitives.linear_algebra.systems import matrix_dtype, multiply, solve, square_shape
 from adjoint.primitives.samples import Fixed, draw, sample
 from adjoint.primitives.structure.diagonals import diagonal_part

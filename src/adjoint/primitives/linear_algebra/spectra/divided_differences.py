@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import DegenerateError
-from adjoint.primitives.linear_algebra.rotations import closeness, precision
+from adjoint.primitives.linear_algebra.spectra.rotations import closeness, precision
 
 _NEAR = 1e-3  # of the largest node: three of sixteen digits
 

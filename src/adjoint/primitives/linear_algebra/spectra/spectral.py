@@ -27,9 +27,13 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.divided_differences import Differences
-from adjoint.primitives.linear_algebra.eigen import HERMITIAN
-from adjoint.primitives.linear_algebra.rotations import clusters, precision, raise_degenerate
+from adjoint.primitives.linear_algebra.spectra.divided_differences import Differences
+from adjoint.primitives.linear_algebra.spectra.eigen import HERMITIAN
+from adjoint.primitives.linear_algebra.spectra.rotations import (
+    clusters,
+    precision,
+    raise_degenerate,
+)
 from adjoint.primitives.linear_algebra.systems import adjoint
 from adjoint.primitives.structure.moving import with_batch, zeros
 from adjoint.primitives.typing_rules import promoted

@@ -21,8 +21,13 @@ from adjoint.primitives.declaration import (
 )
 from adjoint.primitives.elementwise.conversion import cast, real
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.eigen import diagonal_of_product, spread
-from adjoint.primitives.linear_algebra.rotations import closeness, cluster_mean, precision, rotation
+from adjoint.primitives.linear_algebra.spectra.eigen import diagonal_of_product, spread
+from adjoint.primitives.linear_algebra.spectra.rotations import (
+    closeness,
+    cluster_mean,
+    precision,
+    rotation,
+)
 from adjoint.primitives.linear_algebra.systems import adjoint, matrix_dtype, multiply
 from adjoint.primitives.samples import Fixed, draw, sample
 from adjoint.primitives.structure.moving import align_batch, broadcast_to, reshape, sum_to

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.primitives.elementwise.approximation_tables import TABLES
-from adjoint.primitives.elementwise.formulas import Formula, choose, formula
+from adjoint.primitives.elementwise.accuracy.approximation_tables import TABLES
+from adjoint.primitives.elementwise.accuracy.formulas import Formula, choose, formula
+from adjoint.primitives.elementwise.accuracy.slopes import EXP_MINUS_HALF_SQUARE, EXP_SQUARE
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import EXP_MINUS_HALF_SQUARE, EXP_SQUARE
 from adjoint.primitives.samples import draw, sample
 from adjoint.primitives.special.declaring import SPECIAL, call, near_zero, polynomial
 from adjoint.primitives.typing_rules import resolve
