@@ -15,10 +15,10 @@ from adjoint.base.errors import (
 )
 from adjoint.base.signatures.checked import check_function, checked_class
 from adjoint.maps.linear_map import LinearMap
-from adjoint.spaces.basis import unit
+from adjoint.spaces.elements.basis import unit
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 @checked_class

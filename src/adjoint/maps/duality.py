@@ -10,7 +10,7 @@ from adjoint.base.signatures.checked import Seed, checked
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Euclidean, Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 @checked

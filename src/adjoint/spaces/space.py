@@ -15,10 +15,10 @@ from adjoint.base.errors import (
 )
 from adjoint.base.pytrees import tree_map
 from adjoint.base.signatures.checked import Seed, generator_of
-from adjoint.spaces.basis import Basis
-from adjoint.spaces.covector import Covector
-from adjoint.spaces.members import Mismatch, SpaceMembers
-from adjoint.spaces.values import copied, describe
+from adjoint.spaces.elements.basis import Basis
+from adjoint.spaces.elements.covector import Covector
+from adjoint.spaces.elements.members import Mismatch, SpaceMembers
+from adjoint.spaces.elements.values import copied, describe
 
 
 class Space(SpaceMembers):

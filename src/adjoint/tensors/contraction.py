@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError, VarianceError
 from adjoint.base.signatures.checked import checked
 from adjoint.spaces import Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 from adjoint.tensors.tensor import Tensor
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base.errors import ArgumentError
 from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jacobians.jacobian import jacobian
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 Function = Callable[[Any], Any]
 

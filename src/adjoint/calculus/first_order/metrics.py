@@ -15,8 +15,8 @@ from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.inputs.representation import check_space, space_of
 from adjoint.maps import LinearMap
 from adjoint.spaces import Metric, Space, TangentBundle, opaque
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.inner_products.operator_weighted import OperatorWeighted
-from adjoint.spaces.values import describe
 
 # Of conjugate gradients, relative to the right-hand side.
 _TOLERANCE: Final = 1e-10

@@ -22,7 +22,7 @@ from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
 from adjoint.primitives.structure.reductions import MAX
 from adjoint.program import Equation
-from adjoint.spaces.values import is_real_scalar
+from adjoint.spaces.elements.values import is_real_scalar
 
 
 @dataclass(frozen=True, eq=False, repr=False)

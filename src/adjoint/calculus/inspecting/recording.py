@@ -17,7 +17,7 @@ from adjoint.capture.recording.exits.questions_alone import line_of, questions_a
 from adjoint.pipeline import compile_program, run, watch_all
 from adjoint.primitives.declaration import NO_DERIVATIVE
 from adjoint.program import Atom, Equation, Literal, Operation, Program, Variable
-from adjoint.spaces.values import copied
+from adjoint.spaces.elements.values import copied
 from adjoint.transforms import linearize
 
 

@@ -23,7 +23,7 @@ from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Descent, Iterate, Reason, Step
 from adjoint.calculus.optimize.saved import DescentFile, DescentState, SavedIterate
 from adjoint.spaces import Space, TangentBundle, infer
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 # So many iterations without a lower value or a smaller gradient than any before are no progress.
 _PATIENCE: Final = 10

@@ -19,7 +19,7 @@ from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
 from adjoint.calculus.second_order import hvp
 from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle, infer
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 class _DerivativeOrder(Enum):

@@ -14,8 +14,8 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 Function = Callable[[Any], Any]
 

@@ -18,10 +18,10 @@ from adjoint.base.errors import (
 )
 from adjoint.base.pytrees import flatten, unflatten
 from adjoint.base.signatures.checked import check_whole
-from adjoint.spaces.members import Mismatch
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 _WORST_CONDITION: Final = 1e12  # about three digits are left
 

@@ -10,7 +10,7 @@ import optree
 
 from adjoint.base.errors import ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import NAMESPACE, tree_map
-from adjoint.spaces.values import describe, is_real_scalar, weak_scalar
+from adjoint.spaces.elements.values import describe, is_real_scalar, weak_scalar
 
 
 class _Paired(Protocol):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 class Mismatch(NamedTuple):

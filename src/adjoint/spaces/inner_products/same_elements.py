@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.spaces.members import Mismatch
+from adjoint.spaces.elements.members import Mismatch
 from adjoint.spaces.space import Space
 
 
