@@ -3,7 +3,7 @@
 from adjoint.capture import joints
 from adjoint.capture.capture import Captured, capture, traced_type, with_cells
 from adjoint.capture.clones import interception
-from adjoint.capture.numpy import array_api, emath, methods, operators, ufunc_methods, ufuncs
+from adjoint.capture.numpy import array_api
 from adjoint.capture.numpy.indexing import assigning
 from adjoint.capture.numpy.linalg import decompositions as linalg_decompositions
 from adjoint.capture.numpy.linalg import fft as numpy_fft
@@ -14,6 +14,7 @@ from adjoint.capture.numpy.making import grids as numpy_grids
 from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import padding as numpy_padding
+from adjoint.capture.numpy.operations import emath, methods, operators, ufunc_methods, ufuncs
 from adjoint.capture.numpy.polynomials import old_polynomials as numpy_old_polynomials
 from adjoint.capture.numpy.polynomials import polynomial as numpy_polynomial
 from adjoint.capture.numpy.reducing import histogram as numpy_histogram

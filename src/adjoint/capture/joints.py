@@ -6,9 +6,10 @@ from adjoint.base.settings import UNDER_WAY
 from adjoint.capture.clones import callee, interception, rebinding
 from adjoint.capture.clones.entering import users
 from adjoint.capture.facts import remains, settled
-from adjoint.capture.numpy import methods, table, ufuncs
+from adjoint.capture.numpy import table
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
+from adjoint.capture.numpy.operations import methods, ufuncs
 from adjoint.capture.recording.effects import texts
 from adjoint.capture.recording.exits import entries, escape
 from adjoint.capture.recording.memory import views

@@ -22,7 +22,7 @@ from adjoint.capture.clones.entering.users import is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.stand_ins.classes import BUILTINS, Same, class_of
 from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts
-from adjoint.capture.numpy.operators import as_python
+from adjoint.capture.numpy.operations.operators import as_python
 from adjoint.capture.numpy.table import perform
 from adjoint.capture.recording.effects.script import script_under_way
 from adjoint.capture.recording.tracing.applying import has_value

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.entering.users import LEFT, is_users_file
-from adjoint.capture.numpy.methods import METHODS, WRITING
+from adjoint.capture.numpy.operations.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
 from adjoint.capture.recording.tracing.hooks import handed
 from adjoint.capture.recording.tracing.traced import Traced, from_array

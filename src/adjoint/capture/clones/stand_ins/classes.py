@@ -14,7 +14,7 @@ import numpy as np
 from adjoint.capture.clones.entering.users import is_users_kind
 from adjoint.capture.clones.stand_ins.shadow_ufuncs import ShadowUfunc
 from adjoint.capture.numpy.making import values as numpy_values
-from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.operations.operators import python_number
 from adjoint.capture.numpy.table import any_traced, refused, unwrap_all
 from adjoint.capture.recording.effects.texts import Text
 from adjoint.capture.recording.exits.escape import read_back

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.capture.clones.stand_ins.classes import as_number
 from adjoint.capture.numpy.making import values as numpy_values
-from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.operations.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all
 from adjoint.capture.recording.effects.value_errors import suppose_answered
 from adjoint.capture.recording.tracing.applying import concrete

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.capture.numpy.table import any_traced, as_operand
-from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import current
 from adjoint.capture.recording.tracing.traced import Traced, wrap

@@ -30,9 +30,9 @@ from adjoint.capture.numpy.indexing.index_tricks import Joined
 from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import values as numpy_values
+from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
-from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.effects.floating_point import as_set
 from adjoint.capture.recording.exits.escape import unpacking
 from adjoint.capture.recording.memory.views import copy_of

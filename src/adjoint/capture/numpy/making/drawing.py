@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.operations.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.traced import Traced, is_known

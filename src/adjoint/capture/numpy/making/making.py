@@ -10,8 +10,8 @@ import numpy as np
 
 from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture.numpy.making.values import array, astype
+from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.capture.numpy.table import as_array, as_operand, implements, perform, strong
-from adjoint.capture.numpy.ufuncs import COMPOSED
 from adjoint.capture.recording.exits.escape import carries_derivative
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.traced import Traced

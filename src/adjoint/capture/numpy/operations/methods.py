@@ -21,7 +21,7 @@ from adjoint.capture.numpy.indexing import writing as numpy_writing
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.linalg import products as numpy_products
 from adjoint.capture.numpy.making import values as numpy_values
-from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.operations.operators import python_number
 from adjoint.capture.numpy.reducing import reduce as numpy_reduce
 from adjoint.capture.numpy.reducing import sorting as numpy_sorting
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging

@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.base.errors import DTypeError, UnsupportedFunctionError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.indexing.writing import add_at, cumprod
+from adjoint.capture.numpy.operations.ufuncs import METHODS, called
 from adjoint.capture.numpy.reducing.binding import Reduction, is_given, suited
 from adjoint.capture.numpy.reducing.reduce import (
     all_,
@@ -23,7 +24,6 @@ from adjoint.capture.numpy.reducing.reduce import (
 )
 from adjoint.capture.numpy.shaping.shape import concatenate, moveaxis, spread, stack
 from adjoint.capture.numpy.table import as_array, full_name, normal_axis, perform, stored
-from adjoint.capture.numpy.ufuncs import METHODS, called
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.selection import SELECT
