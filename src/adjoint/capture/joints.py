@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adjoint.base.settings import UNDER_WAY
-from adjoint.capture.clones import interception, reaching, rebinding
+from adjoint.capture.clones import callee, interception, rebinding
 from adjoint.capture.clones.entering import users
 from adjoint.capture.facts import remains, settled
 from adjoint.capture.numpy import table
@@ -24,7 +24,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
-    called=lambda function: reaching.CALLEE @ function,
+    called=lambda function: callee.CALLEE @ function,
     clone=lambda function: rebinding.clone(function).call,
     defers=sparse.defers,
     entries=entries.entries,

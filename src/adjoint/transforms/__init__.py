@@ -1,4 +1,4 @@
-"""Floor 5: transforms, from programs to programs; one file each."""
+"""Floor 5: transforms, from programs to programs; one file each, or one room."""
 
 from adjoint.transforms.jvp import jvp, tangent_type
 from adjoint.transforms.linearize import Linearised, linearize

@@ -23,11 +23,11 @@ from adjoint.capture.bytecode.assembly import Instruction, depths, put_together,
 from adjoint.capture.bytecode.code import CALLED, note_original
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
+from adjoint.capture.clones.callee import CALLEE
 from adjoint.capture.clones.entering.foreign import is_foreign, is_of_values
 from adjoint.capture.clones.entering.users import file_of, is_users_file
 from adjoint.capture.clones.overloads import OPERATORS, PRODUCTS, families_of
 from adjoint.capture.clones.reaching import (
-    CALLEE,
     Above,
     Attribute,
     BodyName,

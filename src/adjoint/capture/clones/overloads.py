@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
+from adjoint.capture.clones.callee import entered, is_reached
 from adjoint.capture.clones.entering.users import is_users_class, is_users_kind
-from adjoint.capture.clones.reaching import entered, is_reached
 from adjoint.capture.clones.rebinding import clone
 from adjoint.capture.clones.stand_ins.classes import BUILTINS, Same, class_of
 from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts

@@ -27,6 +27,8 @@ from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
 from adjoint.capture.clones.entering.clone import (
     ABSENT,
+    CACHED,
+    FOREIGN,
     Clone,
     Stand,
     content_of,
@@ -194,7 +196,7 @@ def judged(value: Any) -> str | None:
         return judged(value.__func__)
     if isinstance(value, functools.partial):
         return judged(value.func)
-    return judged(value.__wrapped__) if kind is _CACHED else effect_of(value)
+    return judged(value.__wrapped__) if kind is CACHED else effect_of(value)
 
 
 _OWN = frozenset({"__builtins__", "__name__"})
@@ -238,7 +240,7 @@ def rebind(value: Any) -> Any:
         return Vectorize.like(value, rebind(value.pyfunc))
     elif type(value) in KINDS:  # a polynomial that takes traced points and numbers
         return lifted(value)
-    elif type(value) is _CACHED:
+    elif type(value) is CACHED:
         inner = value.__wrapped__
         if type(inner) is types.FunctionType and type(inner.__globals__) is Rebound:
             return value  # made in the capture, as is what it keeps
@@ -278,17 +280,9 @@ def _rebind_argument(value: Any) -> Any:
     return value if plain else rebind(value)
 
 
-_CACHED = type(functools.lru_cache(lambda: None))
-# What a name may be bound to that is called, or looked into, without a question.
-FOREIGN = frozenset(
-    {
-        *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial),
-        *(_CACHED, np.ufunc, type(np.sum)),
-    }
-)
 # What holds functions that may change without it: made anew at each look-up.
-_WRAPPING = frozenset({types.MethodType, functools.partial, _CACHED, np.vectorize})
-_FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, _CACHED})
+_WRAPPING = frozenset({types.MethodType, functools.partial, CACHED, np.vectorize})
+_FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, CACHED})
 
 
 class UserModule(types.ModuleType):

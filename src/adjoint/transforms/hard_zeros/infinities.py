@@ -1,7 +1,7 @@
 """Infinities of the data, which do not move: the masks of what they alone decide.
 
 exp(-inf / t) is 0 for all t, and 1 / (inf + x) for all x. Where such an infinity stands, the masks
-of `transforms/hard_zeros/hardness.py` say so; what only depends on those, or is infinite by them, is constant.
+of `hardness.py` say so; what only depends on those, or is infinite by them, is constant.
 """
 
 from __future__ import annotations

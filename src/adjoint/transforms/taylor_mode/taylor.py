@@ -19,23 +19,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adjoint.base.arrays import ArrayType
-from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Primitive, Whole
+from adjoint.primitives.declaration import NO_DERIVATIVE, Each, FromDerivative, Whole
 from adjoint.primitives.elementwise.arithmetic import DIVIDE, quotient_taylor
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.linear_algebra.spectra.spectral import KNOWN
 from adjoint.primitives.structure.moving import broadcast_to, zeros
-from adjoint.program import (
-    Atom,
-    Builder,
-    Literal,
-    Operation,
-    Program,
-    Variable,
-    locating,
-    operation,
-)
+from adjoint.program import Atom, Builder, Literal, Operation, Program, Variable, locating
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.recognition.norms import with_norms
 from adjoint.transforms.recognition.recognised import recognised
@@ -47,6 +38,7 @@ from adjoint.transforms.taylor_mode.coefficients import (
     total_of,
 )
 from adjoint.transforms.taylor_mode.derived_rule import DerivedRule, Marks, derived_rule
+from adjoint.transforms.taylor_mode.series import Series, Source, TimeDerivative
 
 
 def taylor(program: Program, order: int, given: Sequence[Marks]) -> Program:
@@ -87,104 +79,11 @@ def expand(
     program = with_norms(recognised(program, push_forward) if order < KNOWN else program)
     work = _TaylorRun(builder, order)
     inputs = [
-        _Series(work, variable.type, [value, *([*row, *[None] * order][:order])])
+        Series(work, variable.type, [value, *([*row, *[None] * order][:order])])
         for variable, value, row in zip(program.inputs, values, known, strict=True)
     ]
     outputs, series = work.expand(program, values, inputs)
     return outputs, [[x.atom(k) for k in range(1, order + 1)] for x in series]
-
-
-class _Series:
-    """The series of one value; its coefficients are computed when they are first asked for.
-
-    known: those computed so far. node: what computes the others; None for inputs.
-    """
-
-    __slots__ = ("known", "node", "place", "type", "work")
-
-    def __init__(
-        self,
-        work: _TaylorRun,
-        type: ArrayType,
-        known: list[Atom | None],
-        node: _Source | None = None,
-        place: int = 0,
-    ) -> None:
-        self.work = work
-        self.type = type
-        self.known = known
-        self.node = node
-        self.place = place
-
-    @property
-    def constant(self) -> bool:
-        """Whether all coefficients but the first are structurally zero."""
-        if self.node is None or len(self.known) > self.work.order:
-            return all(atom is None for atom in self.known[1:])
-        return self.node.constant[self.place]
-
-    def __getitem__(self, k: int) -> Expression | None:
-        if k >= len(self.known) and self.node is not None:
-            self.node.extend(k)
-        atom = self.known[k] if k < len(self.known) else None
-        return None if atom is None else Expression(self.work.builder, atom)
-
-    @property
-    def example(self) -> Atom:
-        """An atom of its type: itself where it is a literal."""
-        first = self.known[0] if self.node is None else None
-        return first if isinstance(first, Literal) else Variable(self.type)
-
-    def atom(self, k: int) -> Atom | None:
-        """The coefficient as an atom of the program."""
-        coefficient = self[k]
-        return None if coefficient is None else coefficient.atom
-
-    def apply(self, primitive: Primitive, **params: Any) -> _Series:
-        """The series of a primitive applied to this one."""
-        return self.work.node(operation(primitive, **params), (self,)).results[0]
-
-    def run(self, program: Program, operands: Sequence[Any], k: int) -> Coefficients:
-        """Coefficient k of a program's results on series, and on expressions that stand still."""
-        return self.work.run(program, operands, k)
-
-
-class _Source:
-    """What computes the coefficients of series."""
-
-    __slots__ = ("constant", "results")
-
-    constant: Marks
-    results: tuple[_Series, ...]
-
-    def extend(self, k: int) -> None:
-        """Compute the coefficients up to k."""
-        raise NotImplementedError
-
-
-class _TimeDerivative(_Source):
-    """The derivative dx/dt of a series: coefficient j is (j + 1) x_{j+1}.
-
-    The first is written out where it is zero, so that the first coefficient of any series is there.
-    """
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: _Series) -> None:
-        self.of = of
-        # That of a line x_0 + x_1 t is known to be constant once the line is.
-        line = len(of.known) > of.work.order and all(atom is None for atom in of.known[2:])
-        self.constant = (line,)
-        self.results = (_Series(of.work, tangent_type(of.type), [], self),)
-
-    def extend(self, k: int) -> None:
-        known, type_ = self.results[0].known, self.results[0].type
-        for j in range(len(known), k + 1):
-            higher = self.of[j + 1]
-            if higher is None:
-                known.append(None if j else zeros(self.of.work.builder, type_).atom)
-            else:
-                known.append((higher * (j + 1) if j else higher).atom)
 
 
 class _TaylorRun:
@@ -194,17 +93,17 @@ class _TaylorRun:
         self.builder = builder
         self.order = order
         self.nodes: dict[Any, _SeriesOperation] = {}
-        self.rates: dict[_Series, _Series] = {}
-        self.still: dict[Any, _Series] = {}
+        self.rates: dict[Series, Series] = {}
+        self.still: dict[Any, Series] = {}
         self.rules: dict[Any, DerivedRule] = {}
 
     def expand(
-        self, program: Program, values: Sequence[Atom], inputs: Sequence[_Series]
-    ) -> tuple[list[Atom], list[_Series]]:
+        self, program: Program, values: Sequence[Atom], inputs: Sequence[Series]
+    ) -> tuple[list[Atom], list[Series]]:
         """Append a program and its coefficients; returns its outputs and their series."""
         builder = self.builder
         names: dict[Variable, Atom] = dict(zip(program.inputs, values, strict=True))
-        series: dict[Variable, _Series] = dict(zip(program.inputs, inputs, strict=True))
+        series: dict[Variable, Series] = dict(zip(program.inputs, inputs, strict=True))
         for number, equation in enumerate(program.equations):
             builder.origin = number if equation.origin is None else equation.origin
             builder.derived = equation.derived
@@ -230,11 +129,11 @@ class _TaylorRun:
         )
 
     def outer(
-        self, op: Operation, operands: tuple[_Series, ...], results: Sequence[Variable]
-    ) -> Sequence[_Series]:
+        self, op: Operation, operands: tuple[Series, ...], results: Sequence[Variable]
+    ) -> Sequence[Series]:
         """The series of an equation of the program, whose values are there already."""
         if all(x.constant for x in operands):
-            return [_Series(self, result.type, [result]) for result in results]
+            return [Series(self, result.type, [result]) for result in results]
         node = self.node(op, operands)
         for series, result in zip(node.results, results, strict=True):
             if not series.known:
@@ -243,28 +142,28 @@ class _TaylorRun:
         node.extend(self.order)
         return node.results
 
-    def together(self, op: Operation, operands: tuple[_Series, ...]) -> Sequence[_Series]:
+    def together(self, op: Operation, operands: tuple[Series, ...]) -> Sequence[Series]:
         """The series of an equation of the program that computes values and coefficients."""
         node = self.node(op, operands)
         node.extend(self.order)
         return node.results
 
-    def series(self, atom: Atom, names: Mapping[Any, _Series]) -> _Series:
+    def series(self, atom: Atom, names: Mapping[Any, Series]) -> Series:
         """The series of an atom."""
         return names[atom] if isinstance(atom, Variable) else self.constant(atom)
 
-    def constant(self, atom: Atom) -> _Series:
+    def constant(self, atom: Atom) -> Series:
         """The series of an atom that stands still."""
         key = atom if isinstance(atom, Variable) else atom.key
         still = self.still.get(key)
         if still is None:
-            still = self.still[key] = _Series(self, atom.type, [atom])
+            still = self.still[key] = Series(self, atom.type, [atom])
         return still
 
     def run(self, program: Program, operands: Sequence[Any], k: int) -> Coefficients:
         """Coefficient k of a program's results on series, and on expressions that stand still."""
-        names: dict[Any, _Series] = {
-            variable: operand if isinstance(operand, _Series) else self.constant(operand.atom)
+        names: dict[Any, Series] = {
+            variable: operand if isinstance(operand, Series) else self.constant(operand.atom)
             for variable, operand in zip(program.inputs, operands, strict=True)
         }
         for equation in program.equations:
@@ -274,7 +173,7 @@ class _TaylorRun:
             names.update(zip(equation.outputs, node.results, strict=True))
         return [self.series(atom, names)[k] for atom in program.outputs]
 
-    def node(self, op: Operation, operands: tuple[_Series, ...]) -> _SeriesOperation:
+    def node(self, op: Operation, operands: tuple[Series, ...]) -> _SeriesOperation:
         """An operation on series, which stands once however often it is asked for."""
         key = (op, operands)
         node = self.nodes.get(key)
@@ -282,11 +181,11 @@ class _TaylorRun:
             node = self.nodes[key] = _SeriesOperation(self, op, operands)
         return node
 
-    def rate(self, series: _Series) -> _Series:
+    def rate(self, series: Series) -> Series:
         """The derivative of a series with respect to t."""
         rate = self.rates.get(series)
         if rate is None:
-            rate = self.rates[series] = _TimeDerivative(series).results[0]
+            rate = self.rates[series] = TimeDerivative(series).results[0]
         return rate
 
     def rule(self, op: Operation, operands: Sequence[Atom], marks: Marks) -> DerivedRule:
@@ -318,22 +217,22 @@ class _TaylorRun:
         ]
 
 
-class _SeriesOperation(_Source):
+class _SeriesOperation(Source):
     """An operation on series; its results are series."""
 
     __slots__ = ("coefficients", "marks", "needs", "op", "operands", "work")
 
-    def __init__(self, work: _TaylorRun, op: Operation, operands: tuple[_Series, ...]) -> None:
+    def __init__(self, work: _TaylorRun, op: Operation, operands: tuple[Series, ...]) -> None:
         self.work = work
         self.op = op
         self.operands = operands
         self.marks = tuple(not x.constant for x in operands)
         types = op.infer(tuple(x.type for x in operands))
         self.results = tuple(
-            _Series(work, type_, [], self, place) for place, type_ in enumerate(types)
+            Series(work, type_, [], self, place) for place, type_ in enumerate(types)
         )
         self.constant = self._constant()
-        self.needs: Iterable[_Series] = operands
+        self.needs: Iterable[Series] = operands
         self.coefficients: Any = self._choose()
 
     def _constant(self) -> Marks:
@@ -441,7 +340,7 @@ class _SeriesOperation(_Source):
 
     # --- a quotient times a tangent ---------------------------------------------------------------
 
-    def _quotient(self) -> tuple[_Series, _Series] | None:
+    def _quotient(self) -> tuple[Series, Series] | None:
         """(n u, d) where this is (n / d) u: one recurrence, not one for n / d and a product."""
         if self.op.primitive is not SCALE:
             return None
@@ -472,7 +371,7 @@ class _SeriesOperation(_Source):
         Not before, for each function in the rule may ask for another one.
         """
         rule, work = self._rule(), self.work
-        names: dict[Atom, _Series] = dict(zip(rule.operands, self.operands, strict=True))
+        names: dict[Atom, Series] = dict(zip(rule.operands, self.operands, strict=True))
         names.update(zip(rule.results, self.results, strict=True))
         for variable, operand in zip(rule.tangents, self.operands, strict=True):
             if variable is not None:

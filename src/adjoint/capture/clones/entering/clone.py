@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import types
 from collections.abc import Iterator
@@ -107,3 +108,11 @@ _LEADS_NOWHERE: Final = frozenset(
         *(types.ModuleType, types.BuiltinFunctionType),
     }
 )
+CACHED: Final = type(functools.lru_cache(lambda: None))
+FOREIGN: Final = frozenset(
+    {
+        *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial),
+        *(CACHED, np.ufunc, type(np.sum)),
+    }
+)
+"""What a name may be bound to that is called, or looked into, without a question."""

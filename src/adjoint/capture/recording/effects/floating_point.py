@@ -8,6 +8,7 @@ again; what was said is not said twice.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from contextlib import nullcontext
@@ -26,11 +27,13 @@ _CALLED: Final = "a handler was called"
 _PREFIX: Final = "Warning: "
 _PACKAGE: Final = __file__.rpartition("capture")[0]
 _NUMPY: Final = np.__file__.rpartition("__init__")[0]
-_ROOM: Final = __file__.removesuffix("floating_point.py")
+_RECORDING: Final = __file__.rpartition("effects")[0]
 # Where NumPy computes the value of what is recorded: the program will warn of it too. What does not
 # depend on the arguments is no part of the program, and may be computed again for its record.
-_RECORDED: Final = frozenset({f"{_ROOM}valued.py", f"{_ROOM}quick.py"})
-_AGAIN: Final = f"{_ROOM}applying.py"
+_RECORDED: Final = frozenset(
+    {os.path.join(_RECORDING, "values", name) for name in ("valued.py", "quick.py")}
+)
+_AGAIN: Final = os.path.join(_RECORDING, "tracing", "applying.py")
 
 
 class _Speaker:

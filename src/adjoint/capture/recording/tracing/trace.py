@@ -41,7 +41,7 @@ _SCALARS: Final = {
     bool: array_type((), np.dtype(bool)),
 }
 _WIDEST: Final = 1 << 63  # integers from here on are no int64
-_ROOM: Final = __file__.rpartition("trace")[0]
+_RECORDING: Final = __file__.rpartition("tracing")[0]
 _state = threading.local()
 
 
@@ -410,7 +410,7 @@ def _unanswered(meaning: str) -> ValueNeededError:
         f"it {meaning}"
     )
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_ROOM):
+    while frame.f_code.co_filename.startswith(_RECORDING):
         frame = frame.f_back
     if hooks.is_users_file(frame.f_code.co_filename):
         for trace in captures():

@@ -3,8 +3,8 @@
 V moves by V Omega with Omega_ij = E_ij / (l_j - l_i) (and singular vectors by E_ij / (s_i + s_j),
 too). Where two values coincide up to rounding, the vectors are any basis of their space: which one,
 the *gauge*, is LAPACK's whim, and V has no derivative. Functions of a matrix, which do not depend
-on the gauge, are recognised before they come here (`transforms/recognition/spectral/`); for anything else
-that uses vectors of such a cluster, here is the error that names the pair.
+on the gauge, are recognised before they come here (`transforms/recognition/spectral/`); for
+anything else that uses vectors of such a cluster, here is the error that names the pair.
 """
 
 from __future__ import annotations

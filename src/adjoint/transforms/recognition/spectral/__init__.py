@@ -11,9 +11,9 @@ g(A) has one. Step by step the chain rule would go through V. So before a progra
 4. `writing.py` keeps their values, and gives them the derivatives of g(A): divided differences of g
    (`primitives/linear_algebra/spectra/spectral.py`; Yu. Daleckii, S. Krein, 1951).
 
-What uses eigenvectors otherwise goes through `primitives/linear_algebra/spectra/rotations.py`, which
-refuses those of equal eigenvalues when it runs. `docs/manual/spectral-functions.md` tells the same
-to users.
+What uses eigenvectors otherwise goes through `primitives/linear_algebra/spectra/rotations.py`,
+which refuses those of equal eigenvalues when it runs. `docs/manual/spectral-functions.md` tells the
+same to users.
 """
 
 from typing import Final
