@@ -55,6 +55,8 @@ INNER_ROOMS: dict[str, tuple[str, ...]] = {
         "schedule",
         "emission",
         "entry",
+        "lowering",
+        "running",
     ),
 }
 

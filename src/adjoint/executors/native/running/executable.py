@@ -12,7 +12,7 @@ from adjoint.executors.arena import ARENA
 from adjoint.executors.attempt import conforming
 from adjoint.executors.interface import CompiledPiece, CompileReport, Needs
 from adjoint.executors.native.entry.callable import bind
-from adjoint.executors.native.lowered import Lowered
+from adjoint.executors.native.lowering.lowered import Lowered
 from adjoint.program import Equation, Program
 
 Function = Callable[..., tuple[Any, ...] | None]
@@ -54,7 +54,7 @@ class Lowering(Protocol):
 def lowering() -> Lowering:
     """The module that lowers programs, which is loaded when it is first needed."""
     try:
-        module: Any = importlib.import_module("adjoint.executors.native.lower")
+        module: Any = importlib.import_module("adjoint.executors.native.lowering.lower")
     except ImportError as error:
         raise NativeUnavailableError(f"the compiler cannot be loaded: {error}") from error
     lower: Lowering = module

@@ -26,7 +26,12 @@ import numpy as np
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.runtime import runtime
-from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.lowering.sources import (
+    are_unchanged,
+    known_sources,
+    unchanged_content,
+)
 from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
@@ -35,7 +40,6 @@ from adjoint.executors.native.preparation.digests import (
     program_digest,
     value_content,
 )
-from adjoint.executors.native.sources import are_unchanged, known_sources, unchanged_content
 from adjoint.program import Program
 
 Lowering = Callable[[Program, Needs], Lowered | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.interface import LeftEquation
-from adjoint.executors.native import executable
+from adjoint.executors.native.running import executable
 from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.program import Equation

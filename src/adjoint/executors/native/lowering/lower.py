@@ -9,7 +9,6 @@ from typing import Final
 from adjoint.base.arrays import ArrayType
 from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.interface import Needs
-from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports
 from adjoint.executors.native.emission.calls import emit_calls, place_values, placed
 from adjoint.executors.native.emission.kernel import emit_kernel
@@ -31,7 +30,8 @@ from adjoint.executors.native.graph.nodes import (
     STRUCTURE,
     WRITES,
 )
-from adjoint.executors.native.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.lowering import kept
+from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy

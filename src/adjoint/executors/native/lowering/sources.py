@@ -21,7 +21,7 @@ ROOMS: Final = ("base", "program", "primitives", "transforms", "loops", "optimis
 # Nanoseconds before this module is imported in which others may have been.
 _IMPORTING: Final = 5_000_000_000
 _OLDEST: Final = time.time_ns() - _IMPORTING
-_HOME: Final = Path(__file__).parents[2]
+_HOME: Final = Path(__file__).parents[3]
 
 
 def _place(folder: Path) -> tuple[int, int] | None:

@@ -17,9 +17,9 @@ import numpy as np
 
 from adjoint.executors.attempt import PYTHON, Attempt
 from adjoint.executors.interface import CompileReport, LeftEquation
-from adjoint.executors.native.executable import NativeExecutable, NativeFunction
-from adjoint.executors.native.left import reason_for
 from adjoint.executors.native.preparation.partition import Segment, deaths
+from adjoint.executors.native.running.executable import NativeExecutable, NativeFunction
+from adjoint.executors.native.running.left import reason_for
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.program import Literal, Program, Variable
 

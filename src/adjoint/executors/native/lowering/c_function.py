@@ -19,7 +19,7 @@ from adjoint.executors.interface import LeftEquation, Needs
 from adjoint.executors.native.emission.tables import add_table
 from adjoint.executors.native.entry.function import STACK_LIMIT
 from adjoint.executors.native.entry.tables import ALIGNMENT
-from adjoint.executors.native.lower import hindrance, kernels, lowerable
+from adjoint.executors.native.lowering.lower import hindrance, kernels, lowerable
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.symbols import address_of
 from adjoint.program import Equation, Program
