@@ -50,7 +50,8 @@ class Equation:
 
     `origin` is the number of the recorded operation that gave rise to it, through all transforms,
     so that an error can name the user's line; None where a rule stands for no single operation.
-    `primitive` is that of the operation. `derived` marks what a transform wrote: it warns of nothing, since the user did not write it.
+    `primitive` is that of the operation. `derived` marks what a transform wrote: it warns of
+    nothing, since the user did not write it.
     """
 
     __slots__ = ("derived", "inputs", "operation", "origin", "outputs", "primitive")
