@@ -9,9 +9,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.errors import AdjointError, ArgumentError, ArgumentTypeError
-from adjoint.calculus.derivative import derivative
+from adjoint.calculus.first_order.derivative import derivative
+from adjoint.calculus.jacobians.sparsity.maps import has_entries
 from adjoint.calculus.second_order import hessian, hvp
-from adjoint.calculus.sparsity.maps import has_entries
 from adjoint.spaces import OrthonormalCoordinates, infer
 
 _LARGE: Final = 100  # unknowns from which derivatives of constraints are computed as sparse ones

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.calculus.control_flow import checkpoint, fori_loop, scan
-from adjoint.calculus.stopping import stop_gradient
+from adjoint.calculus.first_order.stopping import stop_gradient
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
