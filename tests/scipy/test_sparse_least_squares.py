@@ -80,6 +80,70 @@ def test_starts(solver: Any, damp: float) -> None:
     agrees(lambda d: solver(tall(d).T.tocsr(), B[:4], damp, x0=d[: len(B)], **TIGHT)[0], D)
 
 
+# --- operators ------------------------------------------------------------------------------------
+
+
+RNG = np.random.default_rng(11)
+MIXED = RNG.normal(size=(12, 5))
+
+
+def operator_of(a: Any) -> Any:
+    """MIXED diag(a), as functions."""
+    return sla.LinearOperator(
+        MIXED.shape, matvec=lambda x: MIXED @ (a * x), rmatvec=lambda y: a * (MIXED.T @ y)
+    )
+
+
+@pytest.mark.parametrize("solver", [sla.lsmr, sla.lsqr])
+@pytest.mark.parametrize("damp", [0.0, 0.3])
+def test_operators_have_the_derivatives_of_matrices(solver: Any, damp: float) -> None:
+    right, a = RNG.normal(size=12), RNG.uniform(0.5, 1.5, 5)
+
+    def with_operator(a: Any, right: Any) -> Any:
+        x, _, _, rest, *_ = solver(operator_of(a), right, damp=damp, atol=1e-14, btol=1e-14)
+        return np.sum(np.sin(x) * np.arange(1.0, 6.0)) + rest
+
+    def by_hand(a: Any, right: Any) -> Any:
+        matrix = MIXED * a
+        x = np.linalg.solve(matrix.T @ matrix + damp**2 * np.eye(5), matrix.T @ right)
+        rest = np.sqrt(np.sum((right - matrix @ x) ** 2))
+        return np.sum(np.sin(x) * np.arange(1.0, 6.0)) + rest
+
+    both = [
+        lambda f: f(a, right),
+        lambda f: np.concatenate(ad.grad(f, argnums=(0, 1))(a, right)),
+        lambda f: np.concatenate(ad.jacobian(f, argnums=(0, 1), mode="forward")(a, right)),
+        lambda f: ad.hessian(f)(a, right),
+        lambda f: ad.jit(ad.grad(f))(a, right),
+        lambda f: ad.vmap(ad.grad(f))(np.stack([a, a + 0.1]), np.stack([right, right])),
+    ]
+    for of in both:
+        np.testing.assert_allclose(of(with_operator), of(by_hand), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [5, 150])
+@pytest.mark.parametrize("kind", ["operator", "matrix"])
+def test_a_matrix_that_lacks_one_direction_is_noticed(kind: str, size: int) -> None:
+    """Of a random vector of many entries, that direction is a small share."""
+    generator = np.random.default_rng(size)
+    gone = generator.normal(size=size)
+    gone /= np.linalg.norm(gone)
+    full = generator.normal(size=(2 * size, size)) / np.sqrt(size) + 3 * np.eye(2 * size, size)
+    matrix, right = full - np.outer(full @ gone, gone), generator.normal(size=2 * size)
+
+    def solved(a: Any) -> Any:
+        operator = sla.LinearOperator(
+            matrix.shape, matvec=lambda x: a * (matrix @ x), rmatvec=lambda y: a * (matrix.T @ y)
+        )
+        given = operator if kind == "operator" else sp.csr_array(matrix) * a
+        return np.sum(sla.lsmr(given, right, atol=1e-12, btol=1e-12)[0])
+
+    assert np.isclose(ad.jit(solved)(2.0), np.sum(np.linalg.pinv(matrix) @ right) / 2)
+    for derivative in (ad.grad(solved), lambda a: ad.jvp(solved, (a,), (1.0,))):
+        with pytest.raises(ad.errors.SingularError, match="rank"):
+            derivative(2.0)
+
+
 def test_failures() -> None:
     with pytest.raises(
         ad.errors.NotConvergedError, match="limit of iterations was reached after 1"
@@ -94,7 +158,7 @@ def test_failures() -> None:
         )(D)
     unsupported = ad.errors.UnsupportedFunctionError
     for function, words in (
-        (lambda d: sla.lsmr(sla.aslinearoperator(tall(d)), B)[0][0], "takes a matrix"),
+        (lambda d: sla.lsmr(sla.aslinearoperator(1j * tall(d)), B)[0][0], "real"),
         (lambda d: sla.lsqr(tall(d), B, calc_var=True)[0][0], "calc_var"),
         (lambda d: sla.lsmr(1j * tall(d), B)[0][0], "real"),
         (lambda d: sla.expm_multiply(tall(d)[:4].toarray(), B[:4])[0], "scipy.linalg.expm"),

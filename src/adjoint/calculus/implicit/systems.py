@@ -19,11 +19,11 @@ from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.calls.custom import Marks, Pushed
-from adjoint.primitives.calls.solving import System
+from adjoint.primitives.calls.solving import LINEAR_SOLVE, System
 from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import SELECT
-from adjoint.program import Program
+from adjoint.program import Builder, Literal, Program, operation
 from adjoint.spaces import Space, infer
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import transpose as transpose_program
@@ -66,6 +66,13 @@ class Facts:
 
 class LinearSolver(ABC):
     """What solves linear systems. Equal ones solve alike: they tell programs apart."""
+
+    def proof(self, core: Core) -> Core | None:
+        """What a derivative with respect to A is multiplied by: one, or an error.
+
+        For solvers that find something for singular systems, too.
+        """
+        return None
 
     @abstractmethod
     def takes_blocks(self, operator: Operator) -> bool:
@@ -131,7 +138,20 @@ class Core(ABC):
         still = [False] * len(self.unknowns)
         whole = jvp_program(self.program, [*moving, *still])
         slopes = whole.outputs[len(self.program.outputs) :]
-        return Pushed(Program(whole.inputs, whole.equations, slopes), (True,) * len(slopes))
+        pushed = Program(whole.inputs, whole.equations, slopes)
+        proof = None if self.solver is None else self.solver.proof(self)
+        if proof is not None:
+            pushed = _with_proof(pushed, proof)
+        return Pushed(pushed, (True,) * len(slopes))
+
+    @property
+    @abstractmethod
+    def solver(self) -> LinearSolver | None:
+        """What solves it, if that is one for all."""
+
+    @abstractmethod
+    def solved_by(self, solver: LinearSolver) -> Core:
+        """The same system, solved by another."""
 
     def evaluate(self, *operands: Any) -> tuple[Any, ...]:
         """Solve on arrays."""
@@ -155,6 +175,17 @@ class Core(ABC):
             lambda batched, size: self.batch(batched, size).system,
             self.program,
         )
+
+
+def _with_proof(pushed: Program, proof: Core) -> Program:
+    """A derivative with respect to A, times the proof."""
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in pushed.input_types]
+    slopes = builder.inline(pushed, inputs)
+    solve = operation(LINEAR_SOLVE, system=proof.system)
+    (one,) = builder.emit(solve, [*inputs[: proof.fixed], Literal(np.float64(1.0))])
+    scale = operation(SCALE)
+    return builder.build([builder.emit(scale, [one, slope])[0] for slope in slopes])
 
 
 class Operator(Core):
@@ -245,6 +276,16 @@ class Operator(Core):
     def size(self) -> int:
         """The coordinates of one block."""
         return self.solution.size
+
+    @property
+    def solver(self) -> LinearSolver:
+        """That of the facts."""
+        return self.facts.solver
+
+    def solved_by(self, solver: LinearSolver) -> Core:
+        """With another in the facts."""
+        facts = replace(self.facts, solver=solver)
+        return Operator(self.program, self.fixed, facts, self.lead)
 
 
 def _bytes(arrays: Sequence[Any]) -> int:
@@ -367,6 +408,15 @@ class BoundOperator:
 class SharedOperator(Core):
     """Many right-hand sides for one operator."""
 
+    @property
+    def solver(self) -> LinearSolver | None:
+        """That of the operator."""
+        return self.inner.solver
+
+    def solved_by(self, solver: LinearSolver) -> Core:
+        """The operator by another."""
+        return SharedOperator(self.inner.solved_by(solver), self.count)
+
     def __init__(self, inner: Core, size: int) -> None:
         marks = [number >= inner.fixed for number in range(len(inner.program.inputs))]
         self.inner = inner
@@ -406,6 +456,15 @@ def naming_example(number: int, count: int) -> Iterator[None]:
 
 class Looped(Core):
     """One system after the other."""
+
+    @property
+    def solver(self) -> LinearSolver | None:
+        """That of each."""
+        return self.inner.solver
+
+    def solved_by(self, solver: LinearSolver) -> Core:
+        """Each by another."""
+        return Looped(self.inner.solved_by(solver), self.batched, self.count)
 
     def __init__(self, inner: Core, batched: Marks, size: int) -> None:
         marks = [*batched, *(True for _ in inner.unknowns)]

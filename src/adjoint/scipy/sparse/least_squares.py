@@ -8,45 +8,55 @@ import numpy as np
 
 from adjoint.capture.numpy.table import as_array, perform
 from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.scipy.operators import TracedOperator, as_operator
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import is_sparse
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.primitives.linear_algebra.sparse.least_squares import SPARSE_LEAST_SQUARES
 from adjoint.scipy.sparse.constructors import as_matrix, block_array
+from adjoint.scipy.sparse.operator_least_squares import solve_with_operator
 
 _RESULTS = {"lsmr": 8, "lsqr": 10}
 
 
 def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> Any:
-    if hasattr(A, "matvec") and not is_sparse(A):
-        raise refuse_sparse(
-            f"scipy.sparse.linalg.{name} of traced values takes a matrix: the derivative needs its "
-            "entries. For an operator solve A^H A x = A^H b with cg."
-        )
-    matrix = as_matrix(A)
+    matrix = as_operator(A) if hasattr(A, "matvec") and not is_sparse(A) else as_matrix(A)
     right = np.reshape(as_array(b), (-1, 1)) * 1.0
-    height, width = matrix.shape
+    height = matrix.shape[0]
     start = options.pop("x0", None)
     start = None if start is None else np.reshape(as_array(start), (-1,))
     if right.shape[0] != height:
         raise ValueError(f"b has {right.shape[0]} entries, and the matrix {height} rows")
-    if np.dtype(np.result_type(matrix.dtype, right.dtype)).kind == "c":
+    if np.dtype(np.result_type(matrix.dtype or float, right.dtype)).kind == "c":
         raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real ones.")
     if start is not None:  # both solve for what is to be added to it, and damp that
         right = right - np.reshape(matrix @ start, (-1, 1))
+    known = {key: concrete(value) for key, value in options.items()}
+    if isinstance(matrix, TracedOperator):
+        side = np.reshape(right, (-1,)).astype(float)
+        x, rest = solve_with_operator(name, matrix, side, damp, known)
+    else:
+        x, rest = _solved_with_matrix(name, matrix, right, damp, known)
+    squares = np.sum(rest**2)
+    norms = [np.sqrt(squares), np.sqrt(squares + damp**2 * np.sum(x**2))]
+    x = x if start is None else start + x
+    known_norms = norms if name == "lsqr" else norms[1:]
+    return (x, 2, None, *known_norms, *[None] * (_RESULTS[name] - 3 - len(known_norms)))
+
+
+def _solved_with_matrix(name: str, matrix: Any, right: Any, damp: Any, options: Any) -> Any:
+    """x and the residual b - A x."""
+    width = matrix.shape[1]
     whole, side = matrix, right
     if not (isinstance(damp, (int, float)) and damp == 0):  # the rows of damp x = 0
         whole = block_array([[matrix], [damp * scipy_sparse().eye_array(width)]])
         side = np.concatenate([right, np.zeros((width, 1))])
-    known = tuple(sorted((key, concrete(value)) for key, value in options.items()))
+    known = tuple(sorted(options.items()))
     operands = (whole.entries.astype(float), *whole.places, side.astype(float))  # as SciPy
     x = perform(SPARSE_LEAST_SQUARES, *operands, width=width, method=name, options=known)
     x = np.reshape(x, (-1,))
-    rest = np.reshape(right, (-1,)) - matrix @ x
-    x = x if start is None else start + x
-    unknown = [None] * (_RESULTS[name] - 4)
-    return (x, 2, None, np.sqrt(np.sum(rest**2)), *unknown)
+    return x, np.reshape(right, (-1,)) - matrix @ x
 
 
 def _options(given: dict[str, Any], allowed: set[str], name: str) -> dict[str, Any]:
@@ -69,7 +79,7 @@ def lsmr(
     show: bool = False,
     x0: Any = None,
 ) -> Any:
-    """The solution, 2, None, the norm of the residual, and None for what is of the iterations."""
+    """The solution, 2, None, the norm that is least, and None for what is of the iterations."""
     given = {"atol": atol, "btol": btol, "conlim": conlim, "maxiter": maxiter, "x0": x0}
     allowed = {"atol", "btol", "conlim", "maxiter", "x0"}
     return _solved("lsmr", A, b, damp, _options(given, allowed, "lsmr"))
@@ -88,7 +98,7 @@ def lsqr(
     calc_var: bool = False,
     x0: Any = None,
 ) -> Any:
-    """The solution, 2, None, the norm of the residual, and None for what is of the iterations."""
+    """The solution, 2, None, the norms without and with damp, and None for the rest."""
     given = {"atol": atol, "btol": btol, "conlim": conlim, "iter_lim": iter_lim, "x0": x0}
     given["calc_var"] = calc_var
     allowed = {"atol", "btol", "conlim", "iter_lim", "x0"}

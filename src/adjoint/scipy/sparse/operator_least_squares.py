@@ -1,0 +1,139 @@
+"""Least squares with an operator: x as the solution of a system that is symmetric.
+
+With the residual r = b - A x, what `lsmr` finds solves
+
+    [ I   A   ] [r]   [b]
+    [ A^T -d^2] [x] = [0],
+
+so that derivatives and their transposes are solutions of the same system with other right-hand
+sides, which two runs of the method find. They need A of full column rank, or damp: where the
+derivative with respect to A is asked for, that is tried on a random vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from adjoint.calculus.implicit.layout import Rows
+from adjoint.calculus.implicit.linear import operator_of, solve_with
+from adjoint.calculus.implicit.linear_solvers import each_row
+from adjoint.calculus.implicit.proofs import Proof
+from adjoint.calculus.implicit.systems import (
+    BoundOperator,
+    Core,
+    Facts,
+    LinearSolver,
+    Operator,
+    SolveRows,
+)
+from adjoint.capture.scipy.operators import TracedOperator
+from adjoint.primitives.linear_algebra.sparse.least_squares import (
+    solve_least_squares,
+    solved_to_rounding,
+)
+
+
+@dataclass(frozen=True)
+class LeastSquares(LinearSolver):
+    """`lsmr` or `lsqr` for the symmetric system.
+
+    name: SciPy's name of it. options: its other arguments. damped: whether d is not zero.
+    proving: whether it goes on as long as that makes sense.
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...]
+    damped: bool
+    proving: bool = False
+
+    def proof(self, core: Core) -> Core:
+        """Without full rank, something is found as well."""
+        return Proof(core.solved_by(replace(self, proving=True)), (False, True))
+
+    def takes_blocks(self, operator: Operator) -> bool:
+        """One after the other."""
+        return False
+
+    def prepare(self, bound: BoundOperator) -> SolveRows:
+        """Ready to solve."""
+        residual, unknown = (np.zeros(type_.shape, type_.dtype) for type_ in bound.solution.types)
+
+        def times(x: Any) -> Any:
+            return bound.apply([residual, x])[0]
+
+        def back(r: Any) -> Any:
+            return bound.apply([r, unknown])[1]
+
+        damp = 0.0
+        if self.damped and unknown.size:
+            damp = float(np.sqrt(-bound.apply([residual, np.ones_like(unknown)])[1][0]))
+        shape, dtype = (residual.size, unknown.size), bound.solution.dtype
+        solve = self._solution(shape, times, back, damp, dtype)
+
+        def both(right: Rows) -> Rows:
+            top, bottom = bound.right.leaves(right)
+            x = solve(top, bottom)
+            return bound.solution.vector([top - times(x), x])
+
+        return each_row(both)
+
+    def _solution(
+        self, shape: tuple[int, int], times: Any, back: Any, damp: float, dtype: Any
+    ) -> Callable[[Any, Any], Any]:
+        """The x of the system with a right-hand side in two parts."""
+        operator = _operator(shape, times, back, dtype)
+        rows, columns = shape
+        if damp:
+            whole = _operator(
+                (rows + columns, columns),
+                lambda x: np.concatenate([times(x), damp * x]),
+                lambda r: back(r[:rows]) + damp * r[rows:],
+                dtype,
+            )
+        else:
+            whole = operator
+
+        def solve(top: Any, bottom: Any) -> Any:
+            if self.proving:
+                below = np.zeros(whole.shape[0] - rows, dtype)
+                if damp:  # of an exact solution, top = A x and bottom = -d^2 x
+                    below = -bottom / damp
+                return solved_to_rounding(whole, np.concatenate([top, below]), self.name)
+            if not bottom.any():
+                options = (*self.options, ("damp", damp))
+                return solve_least_squares(operator, top, self.name, options)
+            # With B = A, or A with damp I below it: B^T w = bottom, and B x = top - w.
+            side = solve_least_squares(whole.T, bottom, self.name, self.options)
+            top = np.concatenate([top, np.zeros(len(side) - len(top), top.dtype)])
+            return solve_least_squares(whole, top - side, self.name, self.options)
+
+        return solve
+
+
+def _operator(shape: tuple[int, int], times: Any, back: Any, dtype: Any) -> Any:
+    linear_operator = import_module("scipy.sparse.linalg").LinearOperator
+    return linear_operator(shape, matvec=times, rmatvec=back, dtype=dtype)
+
+
+def solve_with_operator(
+    name: str, operator: TracedOperator, right: Any, damp: Any, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """x and the residual b - A x of a real problem, for a right-hand side with one axis."""
+    damped = not (isinstance(damp, (int, float)) and damp == 0)
+
+    def apply(both: Any) -> Any:
+        r, x = both
+        below = operator.rmatvec(r)
+        return r + operator.matvec(x), below - damp * damp * x if damped else below
+
+    known = tuple(sorted(options.items()))
+    facts = Facts(LeastSquares(name, known, damped), self_adjoint=True)
+    unknown = np.zeros(operator.shape[1], right.dtype)
+    fixed, core = operator_of(apply, (np.zeros(right.shape, right.dtype), unknown), facts, True)
+    residual, x = solve_with(core, fixed, (right, unknown))
+    return x, residual
