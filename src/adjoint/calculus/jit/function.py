@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, Protocol, overload
 
@@ -23,10 +23,12 @@ from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick
+from adjoint.calculus.jit.sharding import Shards
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.constants import check_plain
+from adjoint.capture.recording.trace import current
 from adjoint.executors.xla.device_array import (
     DeviceArray,
     device_in,
@@ -34,6 +36,7 @@ from adjoint.executors.xla.device_array import (
     has_device_arrays,
     to_host,
 )
+from adjoint.executors.xla.sharding import device_within
 
 
 class Decorator(Protocol):
@@ -54,12 +57,19 @@ def jit(
     *,
     paths: int = ...,
     strict: bool = ...,
-    device: str | None = ...,
+    device: Any = ...,
+    shard: Mapping[Any, Any] | None = ...,
 ) -> Callable[Parameters, Result]: ...
 
 
 @overload
-def jit(*, paths: int = ..., strict: bool = ..., device: str | None = ...) -> Decorator: ...
+def jit(
+    *,
+    paths: int = ...,
+    strict: bool = ...,
+    device: Any = ...,
+    shard: Mapping[Any, Any] | None = ...,
+) -> Decorator: ...
 
 
 @named
@@ -68,7 +78,8 @@ def jit(
     *,
     paths: int = _PATHS,
     strict: bool = False,
-    device: str | None = None,
+    device: Any = None,
+    shard: Mapping[Any, Any] | None = None,
 ) -> Any:
     """A function whose programs are kept and compiled at once.
 
@@ -95,13 +106,18 @@ def jit(
         device: where it runs, by XLA: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. Arrays of
             `device_put` are taken where they lie, and results stay there. None: what `ad.config`
             says.
+        shard: by the names of arguments (or their numbers), an axis that is divided among all
+            devices of `device`, which may also be a list of names or a `jax.sharding.Mesh` here.
+            For an argument that is a tree, the axis of all its arrays, or a tree of axes and None.
+            Results are NumPy's, unless an argument lies on a device already.
 
     Returns:
         A function of the same arguments, with the same values.
 
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
-        ArgumentError: `paths` is not a whole number of 1 or more, or there is no such device.
+        ArgumentError: `paths` is not a whole number of 1 or more, there is no such device, or
+            `shard` names no argument, no axis, or one whose length cannot be divided.
         ArgumentTypeError: what is given is no function, or an option is not what it should be.
         XlaUnavailableError: `device`, and XLA or that device is not there.
 
@@ -118,7 +134,7 @@ def jit(
     _check_paths(paths)
     check_flag(strict, "strict")
     if function is None:
-        return partial(jit, paths=paths, strict=strict, device=device)
+        return partial(jit, paths=paths, strict=strict, device=device, shard=shard)
     check_callable(function, "jit")
     origin, function = function, core(function)
     kept = Kept(function, paths, strict, type(origin) is Derived)
@@ -155,8 +171,24 @@ def jit(
         results, latest = kept.call(args, kwargs, quick, held)
         return results
 
-    if device is None:
-        return derived(jitted, jit, origin, {"paths": paths, "strict": strict})
+    called = jitted
+    options: dict[str, Any] = {"paths": paths, "strict": strict}
+    if shard is not None:
+        called = _divided(jitted, Shards(origin, shard, device))
+        options |= {"device": device, "shard": shard}
+    elif device is not None:
+        called = _on_device(jitted, device)
+        options |= {"device": device}
+    return derived(called, jit, origin, options)
+
+
+def _on_device(jitted: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """A function that runs on one device."""
+    if not isinstance(device, str):
+        raise ArgumentTypeError(
+            f"device must be a name, as 'gpu' or 'gpu:1', got {device!r}. Several devices are for "
+            "jit(f, shard={...}), which says what is divided among them."
+        )
     with running_on(device):
         pass  # which refuses what there is not
 
@@ -164,7 +196,24 @@ def jit(
         with running_on(device):
             return jitted(*args, **kwargs)
 
-    return derived(on_device, jit, origin, {"paths": paths, "strict": strict, "device": device})
+    return on_device
+
+
+def _divided(jitted: Callable[..., Any], shards: Shards) -> Callable[..., Any]:
+    """A function some of whose arguments are divided among several devices."""
+    shards.mesh()  # which refuses what there is not
+
+    def on_devices(*args: Any, **kwargs: Any) -> Any:
+        mesh = shards.mesh()
+        with running_on(device_within(mesh)):
+            if current() is not None:  # a part of what is captured runs where that does
+                return jitted(*args, **kwargs)
+            stay = has_device_arrays((args, kwargs))
+            args, kwargs = shards.over(mesh, args, kwargs)
+            results = jitted(*args, **kwargs)
+            return results if stay else to_host(results)
+
+    return on_devices
 
 
 class Kept:

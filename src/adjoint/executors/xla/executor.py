@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ProgramError
+from adjoint.base.errors import ArgumentError, ProgramError
 from adjoint.base.settings import settings
 from adjoint.executors.attempt import PYTHON
 from adjoint.executors.interface import PLAIN, CompileReport, GuardedExecutable, Needs
@@ -231,6 +231,12 @@ def _together(given: list[Any], device: Any) -> list[Any]:
     divided = [place for place in places if place is not None and len(place.device_set) > 1]
     module = jax()
     if divided:
+        if len({frozenset(place.device_set) for place in divided}) > 1:
+            raise ArgumentError(
+                "Arrays are divided among different devices: "
+                f"{' and '.join(str(sorted(map(str, x.device_set))) for x in divided)}. Divide all "
+                "of them among the same ones, by ad.device_put or ad.jit(f, shard=...)."
+            )
         spec = module.sharding.PartitionSpec()
         whole = module.sharding.NamedSharding(divided[0].mesh, spec)
     elif all(place is None or place.device_set == {device} for place in places):
