@@ -133,7 +133,7 @@ def test_rows_that_are_given_twice_are_read_once() -> None:
     assert len(reads) == 10
 
 
-@pytest.mark.parametrize("engine", [3, "threads", object(), threading.Thread])
+@pytest.mark.parametrize("engine", [3, object(), threading.Thread])
 def test_what_is_no_engine(engine: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="engine must be None"), ad.config(engine=engine):
         pass
