@@ -23,6 +23,7 @@ from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, current, traced_type
 from adjoint.capture.recording.constants import check_plain
 from adjoint.capture.recording.valued import value_of
+from adjoint.executors.xla.placement import Placement, placed
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
 from adjoint.transforms import vmap as vmap_program
@@ -78,6 +79,7 @@ def vmap(
         return maybe_over_rows(partial(at_once, *args, **kwargs), at_once, args, kwargs)
 
     def at_once(*args: Any, **kwargs: Any) -> Any:
+        (args, kwargs), placement = placed((args, kwargs), current() is not None)
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
         # What is neither an array nor a number is passed on as it is.
@@ -96,7 +98,7 @@ def vmap(
         batch = _Batch(leaves, [axis for axis, mark in zip(axes, fixed, strict=True) if not mark])
         captured = _captured(function, args, kwargs, batch, call)
         refuse_covector_results(captured.treedef, "vmap")
-        results = batch.run(captured)
+        results = batch.run(captured, placement)
         if out_axes:
             results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
@@ -149,8 +151,8 @@ class _Batch:
             for leaf, axis in zip(self.moved, self.axes, strict=True)
         ]
 
-    def run(self, captured: Captured) -> Sequence[Any]:
-        """The results of a function for all examples."""
+    def run(self, captured: Captured, placement: Placement | None) -> Sequence[Any]:
+        """The results of a function for all examples. placement: where these lie."""
         marks = tuple(axis is not None for axis in self.axes)
 
         def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
@@ -159,7 +161,8 @@ class _Batch:
             return mapped, watch_all(mapped), None
 
         compiled = prepare(("vmap", marks, self.size), captured, derive)
-        return run(compiled, [*self.moved, *captured.constants])
+        arguments = [*self.moved, *captured.constants]
+        return run(compiled, arguments) if placement is None else placement.run(compiled, arguments)
 
 
 def _captured(

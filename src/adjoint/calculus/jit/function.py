@@ -137,7 +137,7 @@ def jit(
         return partial(jit, paths=paths, strict=strict, device=device, shard=shard)
     check_callable(function, "jit")
     origin, function = function, core(function)
-    kept = Kept(function, paths, strict, type(origin) is Derived)
+    kept = Kept(origin, paths, strict)
     latest: Quick | None = None
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -219,12 +219,14 @@ def _divided(jitted: Callable[..., Any], shards: Shards) -> Callable[..., Any]:
 class Kept:
     """The signatures of one function."""
 
-    def __init__(self, function: Any, most: int, strict: bool, derives: bool) -> None:
-        self.function = function
-        self.derives = derives
+    def __init__(self, origin: Any, most: int, strict: bool) -> None:
+        self._origin = origin
+        self.function = core(origin)
+        self.derives = type(origin) is Derived
         self.most = most
         self.strict = strict
         self._buckets: dict[Any, Bucket] = {}
+        self._on_devices: dict[str, Callable[..., Any]] = {}
         self._lock = threading.RLock()  # a signal handler may come by within
 
     def call(
@@ -256,7 +258,13 @@ class Kept:
     ) -> tuple[Any, Quick | None]:
         """The same where there are no rows."""
         if has_device_arrays((args, kwargs)):
-            return on_host(partial(self.call, missed=None, held=None), args, kwargs)
+            device = device_in((args, kwargs))
+            if settings().executor is None:
+                with running_on(device):
+                    return self._there(device)(*args, **kwargs), None
+            args, kwargs = to_host((args, kwargs))
+            results, quick = self.call(args, kwargs, None, None)
+            return device_put(results, device), quick
         call = Call(self.function, args, kwargs)
         if call.traced:  # the outer capture records it, and asks its own questions
             return capture_call(self.function, call, keep=False, at_once=False).results, None
@@ -274,6 +282,14 @@ class Kept:
             return results, None if entry is None else entry.quick()
         return capture_call(self.function, call, keep=False, at_once=False).results, None
 
+    def _there(self, device: str) -> Callable[..., Any]:
+        """The function jitted for arguments that lie on a device, although none was chosen."""
+        jitted = self._on_devices.get(device)
+        if jitted is None:
+            again: Any = jit(self._origin, paths=self.most, strict=self.strict)
+            jitted = self._on_devices.setdefault(device, again.func)
+        return jitted
+
     def _bucket(self, key: Any) -> Bucket:
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -287,21 +303,6 @@ class Kept:
 
 
 PARTS[Kept] = ("function",)
-
-
-def on_host(
-    call: Callable[..., tuple[Any, Quick | None]], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, Quick | None]:
-    """A call whose arrays on devices go through the host, as where it is captured.
-
-    Its results lie where its arrays do.
-    """
-    device = device_in((args, kwargs))
-    if settings().executor is None:
-        with running_on(device):
-            return on_host(call, args, kwargs)
-    results, quick = call(*to_host((args, kwargs)))
-    return device_put(results, device), quick
 
 
 @lru_cache(maxsize=512)
