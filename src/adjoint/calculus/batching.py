@@ -10,10 +10,19 @@ import numpy as np
 import optree
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, class_name, conversion_of, is_numeric
+from adjoint.base.arrays import (
+    ArrayType,
+    array_type,
+    class_name,
+    conversion_of,
+    is_numeric,
+    is_table,
+    numbers_of,
+)
 from adjoint.base.calling import named
 from adjoint.base.containers import container_advice
 from adjoint.base.derived import core, derived
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.jit.captures import captured as captured_for
@@ -80,8 +89,12 @@ def vmap(
 
     def at_once(*args: Any, **kwargs: Any) -> Any:
         (args, kwargs), placement = placed((args, kwargs), current() is not None)
+        args, kwargs = arrived((args, kwargs))
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
+        every = [
+            leaf if axis is None else _numbers(leaf) for leaf, axis in zip(every, axes, strict=True)
+        ]
         # What is neither an array nor a number is passed on as it is.
         fixed = [
             axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)
@@ -244,9 +257,18 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
     return axes
 
 
+def _numbers(leaf: Any) -> Any:
+    """An array of another library by its numbers; others as they are."""
+    if _is_array(leaf) or is_table(leaf):
+        return leaf
+    numbers = numbers_of(leaf)
+    return leaf if numbers is None else numbers
+
+
 def _normal(axis: int | None, leaf: Any) -> int | None:
     if axis is None:
         return None
+    leaf = _numbers(leaf)
     if not _is_array(leaf) and not isinstance(leaf, AwaitedArray):
         way = conversion_of(leaf)
         numbers = "" if way is None else f"pass its numbers, {way}; "

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, is_numeric
+from adjoint.base.arrays import ArrayType, array_type, is_numeric, is_table, numbers_of
+from adjoint.base.dlpack import from_dlpack, offers_dlpack
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError, SpaceMismatchError
 from adjoint.capture import Traced, traced_type
 from adjoint.executors.xla.device_array import DeviceArray
@@ -82,6 +83,11 @@ def _fits(model: Any, leaf: Any) -> bool:
 def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:
     """The leaf at a place of a whole, of the type of the model's."""
     wanted = tangent_type(_type(model))
+    if offers_dlpack(leaf):
+        leaf = from_dlpack(leaf)
+    elif type(leaf) is not Traced and not is_numeric(leaf) and not is_table(leaf):
+        numbers = numbers_of(leaf)
+        leaf = leaf if numbers is None else numbers
     there = isinstance(leaf, DeviceArray)
     if there and not isinstance(model, DeviceArray):
         name += pytrees.paths(whole)[place]

@@ -11,6 +11,7 @@ from adjoint.base import pytrees
 from adjoint.base.calling import named
 from adjoint.base.checked import check_whole
 from adjoint.base.derived import Result
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.calculus.arguments import Chosen, check_callable
 from adjoint.calculus.jit.captures import captured_at
@@ -60,7 +61,7 @@ def taylor(
     """
     check_callable(function, "taylor")
     check_order(order, "taylor", 0)
-    (x, directions), placement = placed((x, directions), current() is not None)
+    (x, directions), placement = placed(arrived((x, directions)), current() is not None)
     chosen = Chosen(0, (x,), {})
     rows = _rows(x, directions)[:order]
     captured = captured_at(function, chosen)

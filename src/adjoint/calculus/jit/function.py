@@ -12,6 +12,7 @@ import numpy as np
 from adjoint.base.calling import named
 from adjoint.base.checked import check_flag
 from adjoint.base.derived import Derived, Parameters, Result, core, derived
+from adjoint.base.dlpack import arrived, offers_dlpack
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -266,6 +267,9 @@ class Kept:
             results, quick = self.call(args, kwargs, None, None)
             return device_put(results, device), quick
         call = Call(self.function, args, kwargs)
+        if len(call.arrays) < len(call.leaves) and any(map(offers_dlpack, call.leaves)):
+            args, kwargs = arrived((args, kwargs))
+            return self._call(args, kwargs, missed, held)
         if call.traced:  # the outer capture records it, and asks its own questions
             return capture_call(self.function, call, keep=False, at_once=False).results, None
         bucket = self._bucket(call.key)

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import TapeOverflowError
 from adjoint.base.forking import hold_over_forks
 from adjoint.base.settings import running_on, settings
@@ -110,6 +111,7 @@ def replay(
     """
     chosen = settings()
     if way is None or not chosen.replay or current() is not None:
+        args, kwargs = arrived((args, kwargs))
         if current() is not None:
             return compute(function, *args, **kwargs)
         if has_device_arrays((args, kwargs)):
@@ -134,6 +136,7 @@ def replay(
                     return results[0] if treedef is None else treedef.unflatten(results)
         else:
             quick = None
+    args, kwargs = arrived((args, kwargs))
     if chosen.executor is None and has_device_arrays((args, kwargs)):
         with running_on(device_in((args, kwargs))):
             return replay(way, function, compute, args, kwargs, extra)

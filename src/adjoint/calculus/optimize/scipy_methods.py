@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.checked import checked
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.calculus.arguments import check_callable
 from adjoint.calculus.derivative import derivative
@@ -167,6 +168,7 @@ def minimize(
     """
     check_callable(function, "minimize")
     check_args(args)
+    x0, args = arrived((x0, args))
     order = _order(method, bounds, constraints)
     frame = OrthonormalCoordinates(_one_space(x0, space))
     objective = _Objective(function, args, frame)

@@ -13,6 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
 from adjoint.base.calling import named
+from adjoint.base.dlpack import from_dlpack, is_in_memory, offers_dlpack
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
 from adjoint.executors.xla.sharding import check_axis, mesh_of, sharding_along
@@ -176,7 +177,8 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
     """The arrays of a tree on a device, where they stay between calls.
 
     Args:
-        x: an array, a JAX array, or a tree (lists, tuples, dicts) of them; other leaves are left.
+        x: an array, a JAX array, one that speaks DLPack (of PyTorch or CuPy, on a GPU too), or a
+            tree (lists, tuples, dicts) of them; other leaves are left.
         device: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`; None for the first one.
         shard: an axis that is divided among all devices of that kind; its length must be a multiple
             of their number. What is computed from such arrays runs on all of them: a gradient with
@@ -213,7 +215,7 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
 
 def is_put(leaf: Any) -> bool:
     """Whether a leaf of a tree is an array that can be put on a device."""
-    return isinstance(leaf, (DeviceArray, np.ndarray, jax().Array))
+    return isinstance(leaf, (DeviceArray, np.ndarray, jax().Array)) or offers_dlpack(leaf)
 
 
 def put_array(leaf: Any, where: Any) -> DeviceArray:
@@ -225,7 +227,16 @@ def put_array(leaf: Any, where: Any) -> DeviceArray:
     elif isinstance(leaf, np.ndarray):
         leaf = leaf.copy()  # whose memory JAX may take as it is
     with in_double_precision():
+        if offers_dlpack(leaf):
+            leaf = _copied(leaf)
         return DeviceArray(jax().device_put(leaf, where))
+
+
+def _copied(leaf: Any) -> Any:
+    """A copy of an array that speaks DLPack, on the device that it lies on."""
+    if is_in_memory(leaf):
+        return from_dlpack(leaf).copy()
+    return import_module("jax.numpy").array(import_module("jax.dlpack").from_dlpack(leaf))
 
 
 def has_device_arrays(tree: Any) -> bool:
