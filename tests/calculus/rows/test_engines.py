@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -269,6 +270,23 @@ def test_a_process_that_fails_ends_all() -> None:
     for error in others:
         assert isinstance(error, RowsError)
         assert "process 2 of the communicator has failed: ArgumentError" in str(error)
+
+
+def test_processes_make_tapes_longer_together() -> None:
+    """One of them has no chunks, and so no tape that is too short."""
+
+    def slow(w: Any, x: Any) -> Any:
+        def step(carry: Any) -> Any:
+            return carry[0] * 0.99, np.tanh(carry[1] + x @ w * carry[0])
+
+        return np.sum(ad.while_loop(lambda carry: carry[0] > 0.05, step, (1.0, x[:, 0]))[1])
+
+    expected = ad.grad(slow)(W, ad.rows(X, chunk=400))
+    ad.cache_clear()
+    for results in together(4, lambda rank: ad.grad(slow)(W, ad.rows(X, chunk=400))):
+        same_bits(results, expected)
+    sent = pickle.loads(pickle.dumps(ad.errors.TapeOverflowError(131, "advice")))
+    assert (sent.length, str(sent).count("advice")) == (131, 1)
 
 
 def test_a_process_that_is_interrupted_ends_all() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from adjoint.base.errors import RowsError
+from adjoint.base.errors import RowsError, TapeOverflowError
 from adjoint.calculus.rows.engines.interrupts import Interrupts, held_interrupts
 from adjoint.calculus.rows.engines.threads import ThreadsEngine
 from adjoint.calculus.rows.task import ChunkTask
@@ -106,11 +106,28 @@ class CommunicatorEngine:
                 result = compute()
         except BaseException as failure:  # an interrupt, too, ends all
             error = failure
-        said = None if error is None else f"{type(error).__name__}: {error}".removesuffix(": ")
-        errors = self._communicator.allgather(said)
-        if error is not None:
+        own = None if error is None else _Failure.of(error)
+        failures: list[_Failure | None] = self._communicator.allgather(own)
+        if error is not None and not isinstance(error, TapeOverflowError):
             raise error
-        for rank, text in enumerate(errors):
-            if text is not None:
-                raise RowsError(f"process {rank} of the communicator has failed: {text}")
+        longer = None
+        for rank, told in enumerate(failures):
+            if told is not None and told.length is None:
+                raise RowsError(f"process {rank} of the communicator has failed: {told.text}")
+            longer = longer or told
+        if longer is not None and longer.length is not None:  # all go on with the same tape
+            raise TapeOverflowError(longer.length)
         return result
+
+
+class _Failure(NamedTuple):
+    """What a process tells of its error. length: of a tape that was too short, if it is that."""
+
+    text: str
+    length: int | None
+
+    @staticmethod
+    def of(error: BaseException) -> _Failure:
+        """What there is to tell of an error."""
+        length = error.length if isinstance(error, TapeOverflowError) else None
+        return _Failure(f"{type(error).__name__}: {error}".removesuffix(": "), length)
