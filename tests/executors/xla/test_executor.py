@@ -274,6 +274,27 @@ def test_they_have_memory_of_their_own() -> None:
         assert np.asarray(there).max() == 1
 
 
+def test_arrays_of_a_closure_are_put_there_once_and_stay_as_they_are() -> None:
+    held = np.arange(90_000.0).reshape(300, 300)
+    expected = held.copy()
+    jitted = on_xla(lambda x: (held, held * x, held))
+    for x in (2.0, ad.device_put(np.full(300, 2.0), "cpu")):
+        for _ in range(4):
+            one, two, other = map(np.asarray, jitted(x))
+            np.testing.assert_array_equal(two, 2 * expected)
+            np.testing.assert_array_equal(one, expected)
+            if one.flags.writeable:
+                one += 1
+            np.testing.assert_array_equal(other, expected)
+    held[0] = 7.0  # as it is compared at each call
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(jitted(2.0)[1])[0], np.full(300, 14.0))
+    wrong = on_xla(lambda x: np.sum(np.log(held - 7.0) * x))
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero|invalid value"):
+            wrong(1.0)
+
+
 def test_they_are_numbers_where_they_have_one_entry() -> None:
     x = ad.device_put(np.array([0.0]), "cpu")
     assert not x
