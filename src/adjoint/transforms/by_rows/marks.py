@@ -31,6 +31,7 @@ from adjoint.transforms.by_rows.loops import BodyMarks, scanned
 from adjoint.transforms.by_rows.partial_results import of_partial, of_zero
 from adjoint.transforms.by_rows.rounds import WhileMet, with_rounds
 from adjoint.transforms.by_rows.row_marks import WHOLE, ZERO, RowMark, RowMarks, refused
+from adjoint.transforms.by_rows.stacks import STACKS, stacked
 
 _ELEMENTWISE: Final = frozenset(
     [
@@ -124,7 +125,8 @@ def _results(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> li
         return [known] if isinstance(known, RowMark) else _results(marks, equation, known)
     if any(mark.combined for mark in operands):
         return [of_partial(equation, operands)]
-    return [_of_rows(marks, equation, operands)]
+    result = _of_rows(marks, equation, operands)
+    return result if isinstance(result, list) else [result]
 
 
 def _of_whole(marks: RowMarks, equation: Equation) -> list[RowMark]:
@@ -158,7 +160,9 @@ def _is_spread(equation: Equation, axis: int | None) -> bool:
     return place < 0 or before[place] == 1
 
 
-def _of_rows(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowMark:
+def _of_rows(
+    marks: RowMarks, equation: Equation, operands: list[RowMark]
+) -> RowMark | list[RowMark]:
     name = equation.primitive.name
     rule = _RULES.get(name)
     if rule is not None:
@@ -332,7 +336,7 @@ def _gather_add(marks: RowMarks, equation: Equation, operands: list[RowMark]) ->
     raise refused(equation, "it adds to rows by their numbers")
 
 
-_Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark]
+_Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark | list[RowMark]]
 _RULES: Final[dict[str, _Rule]] = {
     **dict.fromkeys(_COMBINED, _reduction),
     "reshape": _reshape,
@@ -342,6 +346,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "slice": _slice,
     **dict.fromkeys(("update", "increment"), _update),
     **dict.fromkeys(("concatenate", "stack"), _joined),
+    **dict.fromkeys(STACKS, stacked),
     "gather": _gather,
     "gather_add": _gather_add,
 }
