@@ -2,10 +2,10 @@
 
 from adjoint import interop, manifolds, maps, numpy, scipy, spaces, tensors, testing
 from adjoint.base import errors
-from adjoint.base.containers import register_container
 from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
 from adjoint.base.namespaces import names_of as _names_of
 from adjoint.base.settings import config
+from adjoint.base.trees.containers import register_container
 from adjoint.calculus import (
     Composition,
     Coordinates,
@@ -21,6 +21,7 @@ from adjoint.calculus import (
     ProgramView,
     biharmonic,
     checkpoint,
+    colouring,
     cond,
     derivative,
     derivative_tensor,
@@ -99,6 +100,7 @@ __all__ = [
     "cache_clear",
     "cache_info",
     "checkpoint",
+    "colouring",
     "cond",
     "config",
     "derivative",

@@ -9,13 +9,13 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import (
     CheckFailedError,
     MissingRuleError,
     MissingTransposeError,
     ValueNeededError,
 )
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus import grad, jit, jvp, vmap
 from adjoint.maps import MatrixBy, adjoint_error, linearity_error
 from adjoint.testing.derivatives import Derivatives
@@ -381,7 +381,7 @@ class _Audit:
             first = next(iter(second_derivatives))
             detail = f"{value:.12g}, {first} gives {reference:.12g}"
             error = abs(value - reference) / scale if value != reference else 0.0
-            yield measured(name, f"{order} against {first}", error, tolerance, detail)
+            yield measured(name, order, error, tolerance, detail)
 
     def _second_scale(self, u: Any, v: Any, second_derivatives: dict[str, float]) -> float:
         """The size against which second derivatives are compared: |H u| |v|, or theirs."""

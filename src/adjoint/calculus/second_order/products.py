@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import (
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import First, Parameters, core, derived
+from adjoint.calculus.first_order.linearisation import split_outputs
+from adjoint.calculus.inputs.arguments import (
     Argnums,
     Chosen,
     check_argnums,
     check_callable,
     refuse_gradient,
 )
-from adjoint.calculus.basis import rows_of
+from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.inputs.representation import represent
+from adjoint.calculus.jacobians.basis import rows_of
+from adjoint.calculus.jacobians.planning import Mode
+from adjoint.calculus.jacobians.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.calculus.jit.replay import replay, replays, way_of
-from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.linearisation import split_outputs
-from adjoint.calculus.planning import Mode
-from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (
     Composition,
     CompositionName,
     Twice,
     along_basis,
     as_composition,
+    check_sparse_composition,
     with_unit_weight,
 )
-from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.capture import Captured
+from adjoint.capture.recording.tracing.trace import current
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import reshape
@@ -160,6 +163,7 @@ def hessian(
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
             not a real scalar.
+        ArgumentError: with `sparse`, `composition` is neither "auto" nor "forward-on-reverse".
         ArgumentTypeError: `composition` is none of them; or, with `has_aux`, the function does not
             return a pair.
 
@@ -175,9 +179,11 @@ def hessian(
     check_flag(sparse, "sparse")
     check_argnums(argnums)
     composition = as_composition(composition)
+    if sparse:
+        check_sparse_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition, sparse)
 
-    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
+    def compute(outermost: bool, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         for number, type_ in enumerate(chosen.types):
             if type_.dtype.kind != "f":
@@ -191,7 +197,7 @@ def hessian(
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         if sparse:
             first = gradient_program
-            rest, flat = sparse_results(chosen, captured, 1, Mode.AUTO, first, function)
+            rest, flat = sparse_results(chosen, captured, 1, Mode.AUTO, first, function, outermost)
             lines = [chosen.unflatten(line) for line in rows_of_blocks(flat, count)]
             result = chosen.unflatten(lines)
             return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
@@ -210,7 +216,8 @@ def hessian(
     origin, function = function, core(function)
 
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
-        result = replay(way, function, compute, args, kwargs)
+        computed = partial(compute, current() is None)
+        result = replay(way, function, computed, args, kwargs)
         return settled(result) if sparse else result
 
     options = {

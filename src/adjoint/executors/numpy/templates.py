@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.optimise import band
 from adjoint.primitives import Primitive
+from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.primitives.elementwise.conversion import (
     CAST,
     IMAG,
@@ -21,7 +22,6 @@ from adjoint.primitives.elementwise.conversion import (
     STOP_GRADIENT,
 )
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.formulas import Formula
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.contraction import CONTRACT, lowering, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD
@@ -187,7 +187,7 @@ def _transpose(equation: Equation, operands: Sequence[str], space: Namespace) ->
 
 
 def _cast(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
-    real = equation.inputs[0].type.dtype.kind == "c" and equation.params["dtype"].kind != "c"
+    real = equation.inputs[0].type.dtype.kind == "c" and equation.params["dtype"].kind not in "cb"
     return f"{operands[0]}{'.real' * real}.astype({_dtype(space, equation.params['dtype'])})"
 
 

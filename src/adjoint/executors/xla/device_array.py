@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
 from adjoint.base.dlpack import from_dlpack, is_in_memory, offers_dlpack
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
 from adjoint.executors.xla.sharding import check_axis, mesh_of, sharding_along
 
