@@ -372,8 +372,7 @@ class Exchanged:
 
 def test_objects_of_dlpack() -> None:
     exchanged = Exchanged()
-    with pytest.raises(ad.errors.NotDifferentiableError, match=r"np\.from_dlpack\(x\)"):
-        ad.grad(lambda x: np.sum(x))(exchanged)
+    np.testing.assert_array_equal(ad.grad(lambda x: np.sum(x))(exchanged), np.ones(3))
     agrees(lambda x: (np.from_dlpack(exchanged) * x).sum())
 
 

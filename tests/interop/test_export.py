@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -160,18 +161,32 @@ def main_of(name: str, args: tuple[Any, ...], results: list[np.ndarray[Any, Any]
     return "\n".join([*whole, 'printf("[%d", status);', *printing, 'printf("]"); return 0; }'])
 
 
-def run_c(file: Any, args: tuple[Any, ...], like: list[Any], folder: Path) -> tuple[int, list[Any]]:
-    """The status and the results of a program that is linked with the file."""
-    compiler = os.environ.get("CC") or shutil.which("cc")
-    if compiler is None:
+def compiler() -> str:
+    found = os.environ.get("CC") or shutil.which("cc")
+    if found is None:
         pytest.skip("functions of C are not tested: there is no C compiler (`cc`)")
+    return found
+
+
+def run_c(
+    file: Any,
+    args: tuple[Any, ...],
+    like: list[Any],
+    folder: Path,
+    libraries: tuple[str, ...] | None = None,
+) -> tuple[int, list[Any]]:
+    """The status and the results of a program that is linked with the file.
+
+    libraries: in the place of those that the file asks for.
+    """
     compiled, _ = file.save(folder)
     (folder / "main.c").write_text(main_of(file.name, args, like), encoding="utf-8")
     sources = [str(folder / "main.c"), str(compiled)]
-    whole = [compiler, "-Wall", "-Werror", "-o", str(folder / "main"), *sources, *file.libraries]
+    given = file.libraries if libraries is None else libraries
+    whole = [compiler(), "-Wall", "-Werror", "-o", str(folder / "main"), *sources, *given]
     subprocess.run(whole, check=True)
     done = subprocess.run([folder / "main"], check=True, capture_output=True, text=True)
-    status, *arrays = json.loads(re.sub("-?nan", "NaN", done.stdout))
+    status, *arrays = json.loads(re.sub("-?nan", "NaN", done.stdout).replace("inf", "Infinity"))
     found = [np.asarray(x, y.real.dtype).view(y.dtype) for x, y in zip(arrays, like, strict=True)]
     return status, [x.reshape(y.shape) for x, y in zip(found, like, strict=True)]
 
@@ -190,6 +205,74 @@ def test_c_says_that_an_index_is_out_of_bounds(tmp_path: Path) -> None:
     file = ad.export(ad.grad(picked), X, np.array([0, 2, 2]), format="c", name="slope")
     args = (X, np.array([0, 2, 9]))
     assert run_c(file, args, [X], tmp_path)[0] == 1
+
+
+# --- C with LAPACK -------------------------------------------------------------------------------
+
+MATRIX = RANDOM.normal(size=(60, 60)) + 20 * np.eye(60)
+SIDE = RANDOM.normal(size=60)
+PAIRS = MATRIX @ MATRIX.T
+
+SYSTEMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "a system": (ad.grad(lambda a, b: np.sum(np.linalg.solve(a, b) ** 2), (0, 1)), (MATRIX, SIDE)),
+    "a determinant": (ad.value_and_grad(lambda a: np.linalg.slogdet(a)[1]), (MATRIX,)),
+    "Cholesky factors": (ad.grad(lambda a: np.sum(np.linalg.cholesky(a) ** 2)), (PAIRS,)),
+    "complex numbers": (np.linalg.solve, (MATRIX + 1j * MATRIX.T, SIDE + 1j)),
+    "single precision": (np.linalg.inv, (MATRIX.astype("f4"),)),
+    "within a loop": (
+        lambda a, b: ad.fori_loop(0, 3, lambda k, y: np.linalg.solve(a, y) + k, b),
+        (MATRIX, SIDE),
+    ),
+}
+
+
+def links(libraries: tuple[str, ...], folder: Path) -> bool:
+    (folder / "empty.c").write_text("int main(void) { return 0; }", encoding="utf-8")
+    whole = [compiler(), "-o", str(folder / "empty"), str(folder / "empty.c"), *libraries]
+    return subprocess.run(whole, capture_output=True, check=False).returncode == 0
+
+
+def lapack_for(file: Any, folder: Path) -> tuple[str, ...]:
+    """What gives the routines of LAPACK: the system, or the library that SciPy brings along.
+
+    That one has a prefix before its names, so that each is a jump.
+    """
+    if links(file.libraries, folder):
+        return tuple(file.libraries)
+    scipy = pytest.importorskip("scipy")
+    bundled = sorted(Path(scipy.__file__).parents[1].glob("scipy.libs/libscipy_openblas-*.so"))
+    if not bundled or platform.machine() != "x86_64":
+        pytest.skip("calls of LAPACK from C are not tested: there is no LAPACK")
+    said = file.header.partition("It calls ")[2].partition(" of ")[0]
+    called = said.split(", ")
+    jumps = "".join(f".globl {name}\n{name}: jmp scipy_{name}@PLT\n" for name in called)
+    (folder / "jumps.s").write_text(
+        f'{jumps}.section .note.GNU-stack,"",@progbits\n', encoding="utf-8"
+    )
+    place = bundled[0].parent
+    beside = (f"-L{place}", f"-l:{bundled[0].name}", f"-Wl,-rpath,{place}")
+    return (str(folder / "jumps.s"), *beside, "-lm")
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_c_calls_lapack_by_its_public_names(name: str, tmp_path: Path) -> None:
+    function, args = SYSTEMS[name]
+    result = function(*args)
+    expected = [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
+    file = ad.export(function, *args, format="c", name="systems")
+    assert file.libraries[:2] == ("-llapack", "-lblas")
+    assert re.search(r"It calls [^\n]*[sdz](getrf|potrf)_", file.header)
+    status, found = run_c(file, args, expected, tmp_path, lapack_for(file, tmp_path))
+    assert status == 0
+    for one, other in zip(found, expected, strict=True):
+        tolerance = 1e-4 if one.dtype == "f4" else 1e-10
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_c_says_that_a_matrix_is_singular(tmp_path: Path) -> None:
+    file = ad.export(np.linalg.solve, MATRIX, SIDE, format="c", name="systems")
+    given = (0 * MATRIX, SIDE)
+    assert run_c(file, given, [SIDE], tmp_path, lapack_for(file, tmp_path))[0] == 1
 
 
 # --- wrong use ------------------------------------------------------------------------------------

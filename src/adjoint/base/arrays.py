@@ -105,10 +105,11 @@ def numbers_of(value: Any) -> np.ndarray[Any, Any] | None:
     None where they are none that a program can hold, where they would be computed first, and where
     the value refuses to be turned into an array.
     """
-    if is_deferred(value) or not hasattr(value, "__array__"):
+    if is_deferred(value) or not (hasattr(value, "__array__") or hasattr(value, "__dlpack__")):
         return None
     try:
-        numbers = np.asarray(value)
+        shares = not hasattr(value, "__array__")
+        numbers = np.from_dlpack(value) if shares else np.asarray(value)
     except Exception:  # of the library's own
         return None
     return numbers if type(numbers) is np.ndarray and numbers.dtype.kind in "biufc" else None

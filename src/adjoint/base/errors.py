@@ -8,6 +8,8 @@ own line.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adjoint.base.namespaces import names_of as _names_of
@@ -182,6 +184,10 @@ class TapeOverflowError(AdjointError, RuntimeError):
             f"{', ' + advice if advice else ''}."
         )
         self.length = length
+        self._advice = advice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TapeOverflowError, (self.length, self._advice)
 
 
 # --- replay --------------------------------------------------------------------------------------

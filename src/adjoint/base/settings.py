@@ -208,8 +208,9 @@ def config(**changes: Unpack[Changes]) -> Iterator[Settings]:
             None for the native executor.
         device: where programs run: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. By itself it
             chooses XLA; None for the first device that XLA has.
-        engine: where chunks of rows are computed (see `ad.rows`): a `dask.distributed.Client`, a
-            communicator of mpi4py's, or None for the cores of this machine.
+        engine: where chunks of rows are computed (see `ad.rows`): all devices of a kind, as "gpu",
+            or a list of some, as ["gpu:0", "gpu:2"]; a `dask.distributed.Client`; a communicator of
+            mpi4py's; or None for the cores of this machine.
         progress: a bar on stderr while rows are read: None for one after some seconds, if stderr is
             a terminal and the package `rich` is installed; True for one at once; False for none; or
             a function of how many chunks are done, and of how many.

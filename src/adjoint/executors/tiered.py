@@ -32,6 +32,7 @@ from adjoint.executors.interface import Executable, Executor, GuardedExecutable,
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.numpy import NumpyExecutable, NumpyExecutor
 from adjoint.executors.turns import Turn
+from adjoint.executors.xla.device_array import DeviceArray, to_host
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.program import Program
 
@@ -199,6 +200,8 @@ class Tiered:
     # --- NumPy -----------------------------------------------------------------------------------
 
     def _on_numpy(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        if DeviceArray.exist:
+            arguments = to_host(list(arguments))
         if self._hard is not None and settings().strong_zeros:
             results = self._hard.run(arguments)
             if results is not None:

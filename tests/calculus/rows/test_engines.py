@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -133,7 +134,7 @@ def test_rows_that_are_given_twice_are_read_once() -> None:
     assert len(reads) == 10
 
 
-@pytest.mark.parametrize("engine", [3, "threads", object(), threading.Thread])
+@pytest.mark.parametrize("engine", [3, object(), threading.Thread])
 def test_what_is_no_engine(engine: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="engine must be None"), ad.config(engine=engine):
         pass
@@ -227,7 +228,7 @@ def together(size: int, act: Callable[[int], Any]) -> list[Any]:
         with ad.config(engine=Communicator(post, rank), debug=True):
             try:
                 results[rank] = act(rank)
-            except Exception as error:
+            except BaseException as error:
                 results[rank] = error  # type: ignore[call-overload]
 
     threads = [threading.Thread(target=process, args=(rank,)) for rank in range(size)]
@@ -271,6 +272,71 @@ def test_a_process_that_fails_ends_all() -> None:
         assert "process 2 of the communicator has failed: ArgumentError" in str(error)
 
 
+def test_processes_make_tapes_longer_together() -> None:
+    """One of them has no chunks, and so no tape that is too short."""
+
+    def slow(w: Any, x: Any) -> Any:
+        def step(carry: Any) -> Any:
+            return carry[0] * 0.99, np.tanh(carry[1] + x @ w * carry[0])
+
+        return np.sum(ad.while_loop(lambda carry: carry[0] > 0.05, step, (1.0, x[:, 0]))[1])
+
+    expected = ad.grad(slow)(W, ad.rows(X, chunk=400))
+    ad.cache_clear()
+    for results in together(4, lambda rank: ad.grad(slow)(W, ad.rows(X, chunk=400))):
+        same_bits(results, expected)
+    sent = pickle.loads(pickle.dumps(ad.errors.TapeOverflowError(131, "advice")))
+    assert (sent.length, str(sent).count("advice")) == (131, 1)
+
+
+def test_a_process_that_is_interrupted_ends_all() -> None:
+    def act(rank: int) -> Any:
+        def interrupt(done: int, total: int) -> None:
+            if rank == 1:
+                raise KeyboardInterrupt
+
+        with ad.config(progress=interrupt):
+            return ad.grad(log_sum_exp)(W, ad.rows(X, chunk=100), ad.rows(Y, chunk=100))
+
+    one, interrupted, other = together(3, act)
+    assert isinstance(interrupted, KeyboardInterrupt)
+    for error in (one, other):
+        assert isinstance(error, RowsError)
+        assert "process 1 of the communicator has failed: KeyboardInterrupt" in str(error)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("moment", ["allgather", "bcast"])
+def test_an_interrupt_while_processes_exchange_results(moment: str) -> None:
+    """It waits until the exchange is over, and is then agreed upon."""
+    post, errors = Post(2), []
+
+    class Interrupted(Communicator):
+        def allgather(self, value: Any) -> list[Any]:
+            if moment == "allgather":
+                signal.raise_signal(signal.SIGINT)
+            return super().allgather(value)
+
+        def bcast(self, value: Any, root: int) -> Any:
+            if moment == "bcast":
+                signal.raise_signal(signal.SIGINT)
+            return Communicator.allgather(self, value)[root]
+
+    def other() -> None:
+        with ad.config(engine=Communicator(post, 1)), pytest.raises(RowsError) as failed:
+            ad.grad(squares)(W, *given)
+        errors.append(failed.value)
+
+    given = ad.rows(X, chunk=64), ad.rows(Y, chunk=64)
+    thread = threading.Thread(target=other)
+    thread.start()
+    with ad.config(engine=Interrupted(post, 0)), pytest.raises(KeyboardInterrupt):
+        ad.grad(squares)(W, *given)
+    thread.join(60)
+    assert "process 0 of the communicator has failed: KeyboardInterrupt" in str(errors[0])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 MPI_SCRIPT = """
 import numpy as np
 from mpi4py import MPI
@@ -285,13 +351,42 @@ print("equal", flush=True)
 """
 
 
-def test_mpi_itself() -> None:
+MPI_INTERRUPTED = """
+import os, signal
+import numpy as np
+from mpi4py import MPI
+import adjoint as ad
+from tests.calculus.rows.functions import W, X, Y, squares
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rank = MPI.COMM_WORLD.Get_rank()
+
+def interrupt(done, total):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    with ad.config(engine=MPI.COMM_WORLD, progress=interrupt):
+        ad.grad(squares)(W, ad.rows(X, chunk=60), ad.rows(Y, chunk=60))
+except KeyboardInterrupt:
+    assert rank == 1
+    print("equal", flush=True)
+except ad.errors.RowsError as error:
+    assert rank == 0 and "process 1 of the communicator has failed" in str(error)
+    print("equal", flush=True)
+with ad.config(engine=MPI.COMM_WORLD):  # all can go on
+    ad.grad(squares)(W, ad.rows(X, chunk=60), ad.rows(Y, chunk=60))
+"""
+
+
+@pytest.mark.parametrize("script", [MPI_SCRIPT, MPI_INTERRUPTED])
+def test_mpi_itself(script: str) -> None:
     pytest.importorskip("mpi4py", reason="MPI is not tested: mpi4py is not installed")
     beside = Path(sys.executable).with_name("mpiexec")
     launcher = str(beside) if beside.exists() else shutil.which("mpiexec")
     if launcher is None:
         pytest.skip("MPI is not tested: there is no mpiexec")
-    command = [launcher, "-n", "2", sys.executable, "-c", MPI_SCRIPT]
+    command = [launcher, "-n", "2", sys.executable, "-c", script]
     done = subprocess.run(
         command,
         cwd=ROOT,

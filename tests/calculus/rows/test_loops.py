@@ -81,8 +81,53 @@ def kept_apart(w: Any, x: Any, y: Any) -> Any:
     return ad.checkpoint(lambda w: ad.checkpoint(squares)(w, x, y) + np.max(x @ w))(w)
 
 
+def until_small(w: Any, x: Any, y: Any) -> Any:
+    """Goes on while what no row has a part in is large."""
+
+    def step(carry: Any) -> Any:
+        size, s = carry
+        return size * 0.5 + 1e-3 * w[0] ** 2, np.tanh(s + x @ w * size) - 0.1 * y
+
+    _, s = ad.while_loop(lambda carry: carry[0] > 0.05, step, (1.0, y))
+    return np.mean(s**2)
+
+
+def until_the_mean_is_small(w: Any, x: Any, y: Any) -> Any:
+    def step(carry: Any) -> Any:
+        size, s, total = carry
+        return size * 0.5, s * np.cos(size) + x @ w, total + np.sum(s * w[1])
+
+    start = (1 + np.mean(y) ** 2, y, 0.0)
+    _, s, total = ad.while_loop(lambda carry: carry[0] > 0.05, step, start)
+    return np.mean(np.sin(s)) + total / len(y)
+
+
+def chosen_by_weights(w: Any, x: Any, y: Any) -> Any:
+    number = (w[0] > 0).astype(int) + (w[1] > 10)
+    s = ad.switch(
+        number,
+        [lambda s: np.sin(s) * w[2], lambda s: np.tanh(s * w[3]), lambda s: s * 0],
+        x @ w - y,
+    )
+    return np.mean(s**2) + ad.cond(
+        w[2] > -9, lambda u: np.sum(x @ u), lambda u: np.sum(x**2 @ u), w
+    )
+
+
+def chosen_in_a_loop(w: Any, x: Any, y: Any) -> Any:
+    def step(k: Any, s: Any) -> Any:
+        return ad.cond(k % 2 == 0, lambda s: np.tanh(s + x @ w), lambda s: s * w[0] - y, s)
+
+    return np.sum(ad.fori_loop(0, 5, step, y) ** 2)
+
+
+def doubled(w: Any, s: Any) -> Any:
+    return ad.while_loop(lambda c: c[0] < w[0], lambda c: (c[0] + 1, c[1] * w[1]), (w[2], s))[1]
+
+
 FUNCTIONS = [
-    *(growth, weights_within, recurrent, roots, epochs, layers, nested, sums_of_rounds, kept_apart)
+    *(until_small, until_the_mean_is_small, chosen_by_weights, chosen_in_a_loop),
+    *(growth, weights_within, recurrent, roots, epochs, layers, nested, sums_of_rounds, kept_apart),
 ]
 
 
@@ -120,6 +165,23 @@ def test_sums_that_begin_at_zero_and_others() -> None:
         ad.value_and_grad(lambda w, x: function(w, x, 1.0))(W, x)
 
 
+@pytest.mark.parametrize("chunk", [137, 500])
+def test_more_rounds_than_a_tape_has_and_a_test_at_its_bound(chunk: int) -> None:
+    """All chunks make as many rounds, although their programs may round a value otherwise."""
+
+    def slow(w: Any, x: Any, y: Any) -> Any:
+        def step(carry: Any) -> Any:
+            size, s = carry
+            return size * np.exp(-1 / 300) * np.cos(w[0] * 1e-4), s + size * np.tanh(s - x @ w) / 99
+
+        bound = np.exp(-1.0)  # the product of 300 factors, up to rounding
+        return np.sum(ad.while_loop(lambda carry: carry[0] > bound, step, (1.0, y))[1])
+
+    given = ad.rows(X, chunk=chunk), ad.rows(Y, chunk=chunk)
+    for w in (W, np.zeros(13)):
+        close(ad.value_and_grad(slow)(w, *given), ad.value_and_grad(slow)(w, X, Y))
+
+
 def test_as_many_rounds_as_rows() -> None:
     x, y = X[:13], Y[:13]
     given = ad.rows(x, chunk=4), ad.rows(y, chunk=4)
@@ -149,7 +211,21 @@ def test_as_many_rounds_as_rows() -> None:
         ),
         (
             lambda w, x: ad.while_loop(lambda c: c[0] < 9, lambda c: c + x @ w, x[:, 0])[0],
-            "by their numbers|not known",
+            "by their numbers|how many rounds",
+        ),
+        (
+            lambda w, x: np.sum(
+                ad.while_loop(lambda c: np.sum(c) < 9, lambda c: c + x @ w, x[:, 0])
+            ),
+            "how many rounds it makes follows from rows",
+        ),
+        (
+            lambda w, x: np.sum(ad.fori_loop(0, 2, lambda _, u: doubled(w, u), x[:, 0])),
+            "not known to keep rows apart",
+        ),
+        (
+            lambda w, x: ad.cond(w[0] > 0, lambda w: np.sum(x @ w), lambda w: w[0], w),
+            "in some of its branches only",
         ),
     ],
 )

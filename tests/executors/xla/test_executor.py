@@ -27,6 +27,7 @@ from adjoint.executors.xla.backend import check_version
 from adjoint.executors.xla.executor import LoweredProgram, XlaExecutable
 from adjoint.executors.xla.rules import RULES
 from adjoint.optimise import bare
+from tests.executors.xla.simulated import run_on_devices
 
 jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
 
@@ -273,6 +274,27 @@ def test_they_have_memory_of_their_own() -> None:
         assert np.asarray(there).max() == 1
 
 
+def test_arrays_of_a_closure_are_put_there_once_and_stay_as_they_are() -> None:
+    held = np.arange(90_000.0).reshape(300, 300)
+    expected = held.copy()
+    jitted = on_xla(lambda x: (held, held * x, held))
+    for x in (2.0, ad.device_put(np.full(300, 2.0), "cpu")):
+        for _ in range(4):
+            one, two, other = map(np.asarray, jitted(x))
+            np.testing.assert_array_equal(two, 2 * expected)
+            np.testing.assert_array_equal(one, expected)
+            if one.flags.writeable:
+                one += 1
+            np.testing.assert_array_equal(other, expected)
+    held[0] = 7.0  # as it is compared at each call
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(jitted(2.0)[1])[0], np.full(300, 14.0))
+    wrong = on_xla(lambda x: np.sum(np.log(held - 7.0) * x))
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero|invalid value"):
+            wrong(1.0)
+
+
 def test_they_are_numbers_where_they_have_one_entry() -> None:
     x = ad.device_put(np.array([0.0]), "cpu")
     assert not x
@@ -361,7 +383,7 @@ random = np.random.default_rng(0)
 w, x, y = random.normal(size=20), random.normal(size=(4000, 20)), random.normal(size=4000)
 slope, expected = ad.jit(ad.grad(loss), device="cpu"), ad.grad(loss)(w, x, y)
 rows = ad.device_put((x, y), "cpu", shard=0)
-assert len(rows[0].devices) == {count}
+assert len(rows[0].devices) == count
 for _ in range(3):
     found = slope(w, *rows)
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
@@ -372,21 +394,13 @@ assert text.count(" all-reduce(") + text.count(" all-reduce-start(") == 1, text
 try:
     ad.device_put(x[:3], "cpu", shard=0)
 except ad.errors.ArgumentError as error:
-    assert "cannot be divided among {count} devices" in str(error)
+    assert f"cannot be divided among {count} devices" in str(error)
 """
 
 
 @pytest.mark.parametrize("count", [4, 8])
 def test_a_gradient_of_divided_rows_is_summed_over_devices_once(count: int) -> None:
-    flags = f"--xla_force_host_platform_device_count={count}"
-    run = subprocess.run(
-        [sys.executable, "-c", DIVIDED.replace("{count}", str(count))],
-        env={**os.environ, "XLA_FLAGS": flags},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    run_on_devices(DIVIDED, count)
 
 
 TOGETHER = """

@@ -28,7 +28,9 @@ from adjoint.calculus.inputs.leaves import matching_leaves
 from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.jacobians.sparsity.maps import has_entries
 from adjoint.calculus.jit.replay import replay, way_of
-from adjoint.capture import with_cells
+from adjoint.capture import current, with_cells
+from adjoint.executors.xla.device_array import has_device_arrays
+from adjoint.executors.xla.placement import placed
 from adjoint.maps import LinearMap
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
@@ -205,8 +207,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     """
     check_callable(function, "vjp")
     check_flag(has_aux, "has_aux")
+    primals, placement = placed(primals, current() is not None)
     chosen = all_of(primals)
-    state = linearised(function, chosen, has_aux)
+    state = linearised(function, chosen, has_aux, placement)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         leaves = state.pull(matching_leaves(state.value, cotangent, "the cotangent"))
@@ -255,10 +258,21 @@ def derivative(
                [6., 8.]])
     """
     check_callable(function, "derivative")
+    _refuse_placed(primals, "derivative")
     chosen = all_of(primals)
     source = space_of(chosen.point, domain, "primals")
     state = linearised(function, chosen)
     return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
+
+
+def _refuse_placed(primals: Any, name: str) -> None:
+    """Refuse arrays on devices where a map between spaces is made, whose elements are NumPy's."""
+    if has_device_arrays(primals):
+        raise ArgumentTypeError(
+            f"{name} gives a map between spaces of NumPy's arrays, and was given an array on a "
+            "device. Write ad.vjp(f, x) or ad.jvp(f, (x,), (u,)), which compute there; or a whole "
+            f"product under jit, ad.jit(lambda x, u: ad.{name}(...)); or np.asarray(x)."
+        )
 
 
 def _as_map(
@@ -333,6 +347,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     """
     check_callable(function, "linearize")
     check_flag(has_aux, "has_aux")
+    _refuse_placed(primals, "linearize")
     chosen = all_of(primals)
     state = linearised(function, chosen, has_aux)
     source = space_of(chosen.point, None, "primals")

@@ -22,6 +22,7 @@ from adjoint.calculus.rows.passes import over_rows, rows_like
 from adjoint.calculus.rows.source import RowsMetError
 from adjoint.capture import Captured, current, with_cells
 from adjoint.executors.numpy import has_infinities
+from adjoint.executors.xla.placement import Placement
 from adjoint.optimise import lengthened
 from adjoint.pipeline import Compiled, compile_program, prepare, run, watch_all
 from adjoint.program import Program, check_linear
@@ -68,9 +69,19 @@ class LinearPrograms:
 
 
 class Linearisation:
-    """A function linearised at a point: its value, and its derivative ready to be applied."""
+    """A function linearised at a point: its value, and its derivative ready to be applied.
 
-    def __init__(self, function: Any, chosen: Chosen, has_aux: bool = False) -> None:
+    placement: where the arguments lie, of which those that are chosen are copies on the host.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        chosen: Chosen,
+        has_aux: bool = False,
+        placement: Placement | None = None,
+    ) -> None:
+        self._placement = placement
         captured = captured_at(function, chosen, has_aux)
         count, arguments = len(chosen.leaves), chosen.leaves + captured.constants
         still = has_infinities(arguments)
@@ -85,7 +96,7 @@ class Linearisation:
         compiled = prepare(
             ("linearize", count, still), captured, derive, chosen.recapture, function
         )
-        results = run(compiled, arguments)
+        results = self._run(compiled, arguments)
         # After the run, which may have found its tapes too short.
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
@@ -97,9 +108,15 @@ class Linearisation:
         self.value = pytrees.unflatten(self.output_tree, values[: self.output_count])
         self.aux = pytrees.unflatten(aux_tree, values[self.output_count :]) if has_aux else None
 
+    def _run(self, compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
+        if self._placement is None:
+            return run(compiled, arguments)
+        return self._placement.run(compiled, arguments)
+
     def push(self, tangents: Sequence[Any], batch: int | None = None) -> list[Any]:
         """Tangents of the arguments -> tangents of the outputs; None where one does not vary."""
-        results = iter(run(self.programs.compiled(False, batch), [*self.residuals, *tangents]))
+        compiled = self.programs.compiled(False, batch)
+        results = iter(self._run(compiled, [*self.residuals, *tangents]))
         varying = self.programs.varying[: self.output_count]
         return [next(results) if mark else None for mark in varying]
 
@@ -108,7 +125,7 @@ class Linearisation:
         marks = self.programs.varying
         zero = [zero_of(type_, batch) for type_ in self.output_types[self.output_count :]]
         seeds = [c for c, mark in zip([*cotangents, *zero], marks, strict=True) if mark]
-        return list(run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
+        return list(self._run(self.programs.compiled(True, batch), [*self.residuals, *seeds]))
 
     def apply(self, tangent: Any) -> Any:
         """∂f(x)[u], in the structure of the value."""
@@ -196,11 +213,11 @@ class RowsLinearisation:
 
 
 def linearised(
-    function: Any, chosen: Chosen, has_aux: bool = False
+    function: Any, chosen: Chosen, has_aux: bool = False, placement: Placement | None = None
 ) -> Linearisation | RowsLinearisation:
     """A function linearised at a point, whether it uses rows or not."""
     try:
-        return Linearisation(function, chosen, has_aux)
+        return Linearisation(function, chosen, has_aux, placement)
     except RowsMetError as error:
         if current() is not None:  # the capture around it knows what stands for them
             raise

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.base.signatures.checked import check_whole
@@ -15,6 +16,8 @@ from adjoint.base.signatures.derived import Result
 from adjoint.calculus.inputs.arguments import Chosen, check_callable
 from adjoint.calculus.inputs.leaves import matching_leaves
 from adjoint.calculus.jit.captures import captured_at
+from adjoint.capture import current
+from adjoint.executors.xla.placement import placed
 from adjoint.pipeline import prepare, run
 from adjoint.program import Program
 from adjoint.transforms import taylor as taylor_program
@@ -58,6 +61,7 @@ def taylor(
     """
     check_callable(function, "taylor")
     check_order(order, "taylor", 0)
+    (x, directions), placement = placed(arrived((x, directions)), current() is not None)
     chosen = Chosen(0, (x,), {})
     rows = _rows(x, directions)[:order]
     captured = captured_at(function, chosen)
@@ -73,7 +77,8 @@ def taylor(
         ("taylor", count, order, given), captured, derive, chosen.recapture, function
     )
     curve = [leaf for column in zip(*filter(None, rows), strict=True) for leaf in column]
-    results = run(compiled, [*chosen.leaves, *captured.constants, *curve])
+    arguments = [*chosen.leaves, *captured.constants, *curve]
+    results = run(compiled, arguments) if placement is None else placement.run(compiled, arguments)
     types = captured.output_types
     coefficients, rest = [list(results[: len(types)])], iter(results[len(types) :])
     for _ in range(order):

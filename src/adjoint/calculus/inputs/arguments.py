@@ -19,6 +19,7 @@ from adjoint.base.arrays import (
     is_table,
     numbers_of,
 )
+from adjoint.base.dlpack import from_dlpack, offers_dlpack
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -111,6 +112,8 @@ class Chosen:
     def _type(self, number: int) -> ArrayType:
         leaf = self.leaves[number]
         if type(leaf) is not Traced and not is_numeric(leaf):
+            if offers_dlpack(leaf):
+                leaf = from_dlpack(leaf)
             numbers = None if is_table(leaf) else numbers_of(leaf)
             if numbers is None:
                 self._refuse(number)

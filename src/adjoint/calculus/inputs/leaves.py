@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import is_numeric
+from adjoint.base.arrays import ArrayType, array_type, is_numeric, is_table, numbers_of
+from adjoint.base.dlpack import from_dlpack, offers_dlpack
 from adjoint.base.errors import ArgumentTypeError, DTypeError, ShapeError, SpaceMismatchError
 from adjoint.capture import Traced, traced_type
+from adjoint.executors.xla.device_array import DeviceArray
 from adjoint.spaces import Covector
 from adjoint.transforms import tangent_type
 
@@ -80,11 +82,23 @@ def _fits(model: Any, leaf: Any) -> bool:
 
 def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:
     """The leaf at a place of a whole, of the type of the model's."""
-    wanted = tangent_type(traced_type(model))
-    if type(leaf) is not Traced and not is_numeric(leaf):
+    wanted = tangent_type(_type(model))
+    if offers_dlpack(leaf):
+        leaf = from_dlpack(leaf)
+    elif type(leaf) is not Traced and not is_numeric(leaf) and not is_table(leaf):
+        numbers = numbers_of(leaf)
+        leaf = leaf if numbers is None else numbers
+    there = isinstance(leaf, DeviceArray)
+    if there and not isinstance(model, DeviceArray):
+        name += pytrees.paths(whole)[place]
+        raise ArgumentTypeError(
+            f"{name} lies on a device, and what it belongs to does not. Put that there too, by "
+            "ad.device_put, or write np.asarray(x)."
+        )
+    if type(leaf) is not Traced and not is_numeric(leaf) and not there:
         name += pytrees.paths(whole)[place]
         raise ArgumentTypeError(f"{name} is a {type(leaf).__name__}; expected an array {wanted}.")
-    given = traced_type(leaf)
+    given = _type(leaf)
     if given.shape != wanted.shape:
         name += pytrees.paths(whole)[place]
         raise ShapeError(f"{name} has shape {given.shape}; expected {wanted.shape}.")
@@ -93,4 +107,12 @@ def _matching(model: Any, leaf: Any, name: str, whole: Any, place: int) -> Any:
     if not wanted.inexact or not np.can_cast(given.dtype, wanted.dtype, "same_kind"):
         name += pytrees.paths(whole)[place]
         raise DTypeError(f"{name} has dtype {given.dtype}; expected {wanted.dtype}.")
+    leaf = np.asarray(leaf) if there else leaf
     return leaf.astype(wanted.dtype) if hasattr(leaf, "astype") else wanted.dtype.type(leaf)
+
+
+def _type(value: Any) -> ArrayType:
+    """The type of a value; of one that lies on a device, without a look at its entries."""
+    if isinstance(value, DeviceArray):
+        return array_type(value.shape, value.dtype)
+    return traced_type(value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
+from adjoint.base.dlpack import arrived, offers_dlpack
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -23,10 +24,12 @@ from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick
+from adjoint.calculus.jit.sharding import Shards
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
 from adjoint.capture.recording.tracing.constants import check_plain
+from adjoint.capture.recording.tracing.trace import current
 from adjoint.executors.xla.device_array import (
     DeviceArray,
     device_in,
@@ -34,6 +37,7 @@ from adjoint.executors.xla.device_array import (
     has_device_arrays,
     to_host,
 )
+from adjoint.executors.xla.sharding import device_within
 
 
 class Decorator(Protocol):
@@ -54,12 +58,19 @@ def jit(
     *,
     paths: int = ...,
     strict: bool = ...,
-    device: str | None = ...,
+    device: Any = ...,
+    shard: Mapping[Any, Any] | None = ...,
 ) -> Callable[Parameters, Result]: ...
 
 
 @overload
-def jit(*, paths: int = ..., strict: bool = ..., device: str | None = ...) -> Decorator: ...
+def jit(
+    *,
+    paths: int = ...,
+    strict: bool = ...,
+    device: Any = ...,
+    shard: Mapping[Any, Any] | None = ...,
+) -> Decorator: ...
 
 
 @named
@@ -68,7 +79,8 @@ def jit(
     *,
     paths: int = _PATHS,
     strict: bool = False,
-    device: str | None = None,
+    device: Any = None,
+    shard: Mapping[Any, Any] | None = None,
 ) -> Any:
     """A function whose programs are kept and compiled at once.
 
@@ -95,13 +107,18 @@ def jit(
         device: where it runs, by XLA: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`. Arrays of
             `device_put` are taken where they lie, and results stay there. None: what `ad.config`
             says.
+        shard: by the names of arguments (or their numbers), an axis that is divided among all
+            devices of `device`, which may also be a list of names or a `jax.sharding.Mesh` here.
+            For an argument that is a tree, the axis of all its arrays, or a tree of axes and None.
+            Results are NumPy's, unless an argument lies on a device already.
 
     Returns:
         A function of the same arguments, with the same values.
 
     Raises:
         NotReplayableError: `strict`, and the function cannot be replayed; the message says why.
-        ArgumentError: `paths` is not a whole number of 1 or more, or there is no such device.
+        ArgumentError: `paths` is not a whole number of 1 or more, there is no such device, or
+            `shard` names no argument, no axis, or one whose length cannot be divided.
         ArgumentTypeError: what is given is no function, or an option is not what it should be.
         XlaUnavailableError: `device`, and XLA or that device is not there.
 
@@ -118,10 +135,10 @@ def jit(
     _check_paths(paths)
     check_flag(strict, "strict")
     if function is None:
-        return partial(jit, paths=paths, strict=strict, device=device)
+        return partial(jit, paths=paths, strict=strict, device=device, shard=shard)
     check_callable(function, "jit")
     origin, function = function, core(function)
-    kept = Kept(function, paths, strict, type(origin) is Derived)
+    kept = Kept(origin, paths, strict)
     latest: Quick | None = None
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -155,8 +172,24 @@ def jit(
         results, latest = kept.call(args, kwargs, quick, held)
         return results
 
-    if device is None:
-        return derived(jitted, jit, origin, {"paths": paths, "strict": strict})
+    called = jitted
+    options: dict[str, Any] = {"paths": paths, "strict": strict}
+    if shard is not None:
+        called = _divided(jitted, Shards(origin, shard, device))
+        options |= {"device": device, "shard": shard}
+    elif device is not None:
+        called = _on_device(jitted, device)
+        options |= {"device": device}
+    return derived(called, jit, origin, options)
+
+
+def _on_device(jitted: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """A function that runs on one device."""
+    if not isinstance(device, str):
+        raise ArgumentTypeError(
+            f"device must be a name, as 'gpu' or 'gpu:1', got {device!r}. Several devices are for "
+            "jit(f, shard={...}), which says what is divided among them."
+        )
     with running_on(device):
         pass  # which refuses what there is not
 
@@ -164,18 +197,37 @@ def jit(
         with running_on(device):
             return jitted(*args, **kwargs)
 
-    return derived(on_device, jit, origin, {"paths": paths, "strict": strict, "device": device})
+    return on_device
+
+
+def _divided(jitted: Callable[..., Any], shards: Shards) -> Callable[..., Any]:
+    """A function some of whose arguments are divided among several devices."""
+    shards.mesh()  # which refuses what there is not
+
+    def on_devices(*args: Any, **kwargs: Any) -> Any:
+        mesh = shards.mesh()
+        with running_on(device_within(mesh)):
+            if current() is not None:  # a part of what is captured runs where that does
+                return jitted(*args, **kwargs)
+            stay = has_device_arrays((args, kwargs))
+            args, kwargs = shards.over(mesh, args, kwargs)
+            results = jitted(*args, **kwargs)
+            return results if stay else to_host(results)
+
+    return on_devices
 
 
 class Kept:
     """The signatures of one function."""
 
-    def __init__(self, function: Any, most: int, strict: bool, derives: bool) -> None:
-        self.function = function
-        self.derives = derives
+    def __init__(self, origin: Any, most: int, strict: bool) -> None:
+        self._origin = origin
+        self.function = core(origin)
+        self.derives = type(origin) is Derived
         self.most = most
         self.strict = strict
         self._buckets: dict[Any, Bucket] = {}
+        self._on_devices: dict[str, Callable[..., Any]] = {}
         self._lock = threading.RLock()  # a signal handler may come by within
 
     def call(
@@ -207,8 +259,17 @@ class Kept:
     ) -> tuple[Any, Quick | None]:
         """The same where there are no rows."""
         if has_device_arrays((args, kwargs)):
-            return on_host(partial(self.call, missed=None, held=None), args, kwargs)
+            device = device_in((args, kwargs))
+            if settings().executor is None:
+                with running_on(device):
+                    return self._there(device)(*args, **kwargs), None
+            args, kwargs = to_host((args, kwargs))
+            results, quick = self.call(args, kwargs, None, None)
+            return device_put(results, device), quick
         call = Call(self.function, args, kwargs)
+        if len(call.arrays) < len(call.leaves) and any(map(offers_dlpack, call.leaves)):
+            args, kwargs = arrived((args, kwargs))
+            return self._call(args, kwargs, missed, held)
         if call.traced:  # the outer capture records it, and asks its own questions
             return capture_call(self.function, call, keep=False, at_once=False).results, None
         bucket = self._bucket(call.key)
@@ -225,6 +286,14 @@ class Kept:
             return results, None if entry is None else entry.quick()
         return capture_call(self.function, call, keep=False, at_once=False).results, None
 
+    def _there(self, device: str) -> Callable[..., Any]:
+        """The function jitted for arguments that lie on a device, although none was chosen."""
+        jitted = self._on_devices.get(device)
+        if jitted is None:
+            again: Any = jit(self._origin, paths=self.most, strict=self.strict)
+            jitted = self._on_devices.setdefault(device, again.func)
+        return jitted
+
     def _bucket(self, key: Any) -> Bucket:
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -238,21 +307,6 @@ class Kept:
 
 
 PARTS[Kept] = ("function",)
-
-
-def on_host(
-    call: Callable[..., tuple[Any, Quick | None]], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, Quick | None]:
-    """A call whose arrays on devices go through the host, as where it is captured.
-
-    Its results lie where its arrays do.
-    """
-    device = device_in((args, kwargs))
-    if settings().executor is None:
-        with running_on(device):
-            return on_host(call, args, kwargs)
-    results, quick = call(*to_host((args, kwargs)))
-    return device_put(results, device), quick
 
 
 @lru_cache(maxsize=512)

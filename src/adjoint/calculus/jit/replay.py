@@ -19,9 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import TapeOverflowError
 from adjoint.base.process.forking import hold_over_forks
-from adjoint.base.settings import settings
+from adjoint.base.settings import running_on, settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
 from adjoint.calculus.rows.passes import maybe_over_rows
@@ -110,8 +111,11 @@ def replay(
     """
     chosen = settings()
     if way is None or not chosen.replay or current() is not None:
+        args, kwargs = arrived((args, kwargs))
         if current() is not None:
             return compute(function, *args, **kwargs)
+        if has_device_arrays((args, kwargs)):
+            return _through_host(partial(compute, function), args, kwargs)
         call = partial(compute, function, *args, **kwargs)
         return maybe_over_rows(call, partial(compute, function), args, kwargs)
     shelf = shelf_of(way, function)
@@ -132,6 +136,10 @@ def replay(
                     return results[0] if treedef is None else treedef.unflatten(results)
         else:
             quick = None
+    args, kwargs = arrived((args, kwargs))
+    if chosen.executor is None and has_device_arrays((args, kwargs)):
+        with running_on(device_in((args, kwargs))):
+            return replay(way, function, compute, args, kwargs, extra)
     call = partial(_slowly, shelf, way, compute, root, args, kwargs, quick, held)
     return maybe_over_rows(call, partial(compute, function), args, kwargs)
 
@@ -149,6 +157,16 @@ def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return results
 
 
+def _through_host(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with copies of arrays on devices, where it is captured; its results lie there."""
+    device = device_in((args, kwargs))
+    args, kwargs = to_host((args, kwargs))
+    if settings().executor is not None:
+        return device_put(call(*args, **kwargs), device)
+    with running_on(device):
+        return device_put(call(*args, **kwargs), device)
+
+
 def _slowly(
     shelf: Shelf,
     way: ReplayWay,
@@ -160,9 +178,11 @@ def _slowly(
     held: int | None,
 ) -> Any:
     if has_device_arrays((args, kwargs)):
-        device = device_in((args, kwargs))
-        args, kwargs = to_host((args, kwargs))
-        return device_put(_slowly(shelf, way, compute, root, args, kwargs, None, None), device)
+
+        def slowly(*args: Any, **kwargs: Any) -> Any:
+            return _slowly(shelf, way, compute, root, args, kwargs, None, None)
+
+        return _through_host(slowly, args, kwargs)
     function = root.function if type(root) is With else root
     if shelf.count < FEWEST_CALLS:
         shelf.count += 1

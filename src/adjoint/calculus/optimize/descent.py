@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import config, settings
 from adjoint.base.signatures.checked import checked
@@ -167,6 +168,7 @@ def descend(
     _check_rules(step, direction)
     _check_limits(tolerance, absolute_tolerance, max_iterations)
     rule = LineSearch() if step is None else step
+    x0, args = arrived((x0, args))
     start = pytrees.tree_map(_as_inexact, x0)
     problem = _DescentProblem(function, args, infer(x0) if space is None else space, rule)
     if checkpoint is None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.base.signatures.checked import checked
 from adjoint.calculus.first_order.gradient import value_and_grad
@@ -166,6 +167,7 @@ def minimize(
     """
     check_callable(function, "minimize")
     check_args(args)
+    x0, args = arrived((x0, args))
     order = _order(method, bounds, constraints)
     frame = OrthonormalCoordinates(_one_space(x0, space))
     objective = _Objective(function, args, frame)

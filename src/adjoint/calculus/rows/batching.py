@@ -10,7 +10,16 @@ import numpy as np
 import optree
 
 from adjoint.base import pytrees
-from adjoint.base.arrays import ArrayType, array_type, class_name, conversion_of, is_numeric
+from adjoint.base.arrays import (
+    ArrayType,
+    array_type,
+    class_name,
+    conversion_of,
+    is_numeric,
+    is_table,
+    numbers_of,
+)
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
 from adjoint.base.signatures.calling import named
 from adjoint.base.signatures.derived import core, derived
@@ -23,6 +32,7 @@ from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, current, traced_type
 from adjoint.capture.recording.tracing.constants import check_plain
 from adjoint.capture.recording.values.valued import value_of
+from adjoint.executors.xla.placement import Placement, placed
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program
 from adjoint.transforms import vmap as vmap_program
@@ -78,8 +88,13 @@ def vmap(
         return maybe_over_rows(partial(at_once, *args, **kwargs), at_once, args, kwargs)
 
     def at_once(*args: Any, **kwargs: Any) -> Any:
+        (args, kwargs), placement = placed((args, kwargs), current() is not None)
+        args, kwargs = arrived((args, kwargs))
         every, treedef = pytrees.flatten(args)
         axes = _axes(in_axes, args)
+        every = [
+            leaf if axis is None else _numbers(leaf) for leaf, axis in zip(every, axes, strict=True)
+        ]
         # What is neither an array nor a number is passed on as it is.
         fixed = [
             axis is None and not _is_array(leaf) for leaf, axis in zip(every, axes, strict=True)
@@ -96,7 +111,7 @@ def vmap(
         batch = _Batch(leaves, [axis for axis, mark in zip(axes, fixed, strict=True) if not mark])
         captured = _captured(function, args, kwargs, batch, call)
         refuse_covector_results(captured.treedef, "vmap")
-        results = batch.run(captured)
+        results = batch.run(captured, placement)
         if out_axes:
             results = [_move_out(result, out_axes) for result in results]
         return pytrees.unflatten(captured.treedef, results)
@@ -149,8 +164,8 @@ class _Batch:
             for leaf, axis in zip(self.moved, self.axes, strict=True)
         ]
 
-    def run(self, captured: Captured) -> Sequence[Any]:
-        """The results of a function for all examples."""
+    def run(self, captured: Captured, placement: Placement | None) -> Sequence[Any]:
+        """The results of a function for all examples. placement: where these lie."""
         marks = tuple(axis is not None for axis in self.axes)
 
         def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
@@ -159,7 +174,8 @@ class _Batch:
             return mapped, watch_all(mapped), None
 
         compiled = prepare(("vmap", marks, self.size), captured, derive)
-        return run(compiled, [*self.moved, *captured.constants])
+        arguments = [*self.moved, *captured.constants]
+        return run(compiled, arguments) if placement is None else placement.run(compiled, arguments)
 
 
 def _captured(
@@ -241,9 +257,18 @@ def _axes(in_axes: Axes, args: tuple[Any, ...]) -> list[int | None]:
     return axes
 
 
+def _numbers(leaf: Any) -> Any:
+    """An array of another library by its numbers; others as they are."""
+    if _is_array(leaf) or is_table(leaf):
+        return leaf
+    numbers = numbers_of(leaf)
+    return leaf if numbers is None else numbers
+
+
 def _normal(axis: int | None, leaf: Any) -> int | None:
     if axis is None:
         return None
+    leaf = _numbers(leaf)
     if not _is_array(leaf) and not isinstance(leaf, AwaitedArray):
         way = conversion_of(leaf)
         numbers = "" if way is None else f"pass its numbers, {way}; "

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.errors import ArgumentError, RowsError
+from adjoint.base.errors import ArgumentError, RowsError, TapeOverflowError
 from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
 from adjoint.calculus.rows.engines import engine_in_force
@@ -29,8 +29,9 @@ from adjoint.calculus.rows.task import (
     compiled_at_once,
 )
 from adjoint.capture import Captured, Traced, capture, current, unwrap
+from adjoint.optimise import is_tape_length, lengthened
 from adjoint.pipeline import CLEARED_TOO, Compiled
-from adjoint.program import Variable
+from adjoint.program import Program, Variable
 from adjoint.transforms.by_rows import (
     ZERO,
     RowMark,
@@ -84,9 +85,10 @@ def rows_like(value: Any, met: Sequence[Rows]) -> Any:
 class _RowPrograms(NamedTuple):
     """The passes of a captured function, by how many rows they take, and what comes after.
 
-    programs: of a pass, by its number and the sizes of the chunks.
+    whole: the program that was cut. programs: of a pass, by its number and the sizes of the chunks.
     """
 
+    whole: Program
     stages: RowPasses
     final: Compiled
     passes: dict[int, list[tuple[RowPass, Compiled]]]
@@ -134,16 +136,30 @@ def _over_rows(
     count, chunk = _sizes(sources)
     captured = _captured(function, leaves, treedef, given, met)
     constants = [unwrap(constant) for constant in captured.constants]
-    held = _prepared(captured, _marks(given, constants, count), count)
+    marks = _marks(given, constants, count)
+    held = _prepared(captured, marks, count)
+    arguments = [*given, *constants]
+    while True:  # until all tapes are long enough
+        try:
+            results = _results(held, arguments, count, chunk)
+        except TapeOverflowError as error:
+            if not is_tape_length(error.length):
+                raise
+            held = _prepared(captured, marks, count, lengthened(held.whole, error.length))
+        else:
+            return pytrees.unflatten(captured.treedef, results)
+
+
+def _results(held: _RowPrograms, arguments: Sequence[Any], count: int, chunk: int) -> list[Any]:
+    """The results of all passes and of what comes after them."""
     program = held.stages.marks.program
-    values = dict(zip(program.inputs, [*given, *constants], strict=True))
+    values = dict(zip(program.inputs, arguments, strict=True))
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
             values[equation.outputs[0]] = RowNumbers()
     row_results = _run_passes(held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
-    results = [row_results[atom] if atom in row_results else next(rest) for atom in program.outputs]
-    return pytrees.unflatten(captured.treedef, results)
+    return [row_results[atom] if atom in row_results else next(rest) for atom in program.outputs]
 
 
 def _sizes(sources: Sequence[Rows]) -> tuple[int, int]:
@@ -201,13 +217,19 @@ def _counts(constant: Any, count: int) -> bool:
     return whole and bool(np.array_equal(numbers.reshape(-1), np.arange(count)))
 
 
-def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowPrograms:
-    """The passes of a captured function, derived only if they are new."""
+def _prepared(
+    captured: Captured, marks: Sequence[RowMark], count: int, longer: Program | None = None
+) -> _RowPrograms:
+    """The passes of a captured function, derived only if they are new.
+
+    longer: its program, with longer tapes than it is held with.
+    """
     key = (captured.key, tuple(marks), count)
-    held = _held.get(key)
+    held = _held.get(key) if longer is None else None
     if held is None:
+        whole = captured.program() if longer is None else longer
         try:
-            stages = staged(marked(captured.program(), marks, count))
+            stages = staged(marked(whole, marks, count))
         except RowsError as error:
             _point_at_line(error, captured)
             raise
@@ -215,7 +237,11 @@ def _prepared(captured: Captured, marks: Sequence[RowMark], count: int) -> _RowP
         with _lock:
             if len(_held) >= _LIMIT:
                 _held.clear()
-            held = _held.setdefault(key, _RowPrograms(stages, final, {}, {}))
+            held = _RowPrograms(whole, stages, final, {}, {})
+            if longer is None:
+                held = _held.setdefault(key, held)
+            else:
+                _held[key] = held
     return held
 
 

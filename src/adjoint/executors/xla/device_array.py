@@ -12,9 +12,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.dlpack import from_dlpack, is_in_memory, offers_dlpack
+from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
+from adjoint.executors.xla.sharding import check_axis, mesh_of, sharding_along
 
 
 class DeviceArray(NDArrayOperatorsMixin):
@@ -175,7 +177,8 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
     """The arrays of a tree on a device, where they stay between calls.
 
     Args:
-        x: an array, a JAX array, or a tree (lists, tuples, dicts) of them; other leaves are left.
+        x: an array, a JAX array, one that speaks DLPack (of PyTorch or CuPy, on a GPU too), or a
+            tree (lists, tuples, dicts) of them; other leaves are left.
         device: `cpu`, `gpu`, `tpu`, or with a number, as `gpu:1`; None for the first one.
         shard: an axis that is divided among all devices of that kind; its length must be a multiple
             of their number. What is computed from such arrays runs on all of them: a gradient with
@@ -197,39 +200,43 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
         DeviceArray(array([2., 2.]), cpu:0)
     """
     place = device_of(device)
+    if shard is not None:
+        check_axis(shard)
+        mesh = mesh_of(place.platform)
 
     def put(leaf: Any) -> Any:
-        if isinstance(leaf, DeviceArray):
-            leaf = leaf.array
-        elif not isinstance(leaf, (np.ndarray, jax().Array)):
+        if not is_put(leaf):
             return leaf
-        where = place if shard is None else _divided(leaf.shape, shard, place)
-        if isinstance(leaf, np.ndarray):
-            leaf = leaf.copy()  # whose memory JAX may take as it is
-        with in_double_precision():
-            return DeviceArray(jax().device_put(leaf, where))
+        where = place if shard is None else sharding_along(shard, leaf.shape, mesh, "an array")
+        return put_array(leaf, where)
 
     return pytrees.tree_map(put, x)
 
 
-def _divided(shape: tuple[int, ...], axis: int, place: Any) -> Any:
-    """How an axis lies on all devices of the kind of one."""
-    module = jax()
-    devices = module.devices(place.platform)
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise ArgumentTypeError(f"shard must be the number of an axis, got {axis!r}.")
-    if not -len(shape) <= axis < len(shape):
-        raise ArgumentError(f"shard={axis} is no axis of an array of shape {shape}.")
-    axis %= len(shape)
-    if shape[axis] % len(devices):
-        raise ArgumentError(
-            f"An axis of length {shape[axis]} cannot be divided among {len(devices)} devices: "
-            "leave some rows for a call of their own, or fill up with rows of weight 0."
-        )
-    mesh = module.sharding.Mesh(np.array(devices), ("shard",))
-    parts = [None] * len(shape)
-    parts[axis] = "shard"  # type: ignore[call-overload]
-    return module.sharding.NamedSharding(mesh, module.sharding.PartitionSpec(*parts))
+def is_put(leaf: Any) -> bool:
+    """Whether a leaf of a tree is an array that can be put on a device."""
+    return isinstance(leaf, (DeviceArray, np.ndarray, jax().Array)) or offers_dlpack(leaf)
+
+
+def put_array(leaf: Any, where: Any) -> DeviceArray:
+    """An array on a device, or divided among several. where: a device or a sharding of JAX's."""
+    if isinstance(leaf, DeviceArray):
+        if leaf.array.sharding == where:
+            return leaf
+        leaf = leaf.array
+    elif isinstance(leaf, np.ndarray):
+        leaf = leaf.copy()  # whose memory JAX may take as it is
+    with in_double_precision():
+        if offers_dlpack(leaf):
+            leaf = _copied(leaf)
+        return DeviceArray(jax().device_put(leaf, where))
+
+
+def _copied(leaf: Any) -> Any:
+    """A copy of an array that speaks DLPack, on the device that it lies on."""
+    if is_in_memory(leaf):
+        return from_dlpack(leaf).copy()
+    return import_module("jax.numpy").array(import_module("jax.dlpack").from_dlpack(leaf))
 
 
 def has_device_arrays(tree: Any) -> bool:

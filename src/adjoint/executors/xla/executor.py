@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ProgramError
+from adjoint.base.errors import ArgumentError, ProgramError
 from adjoint.base.settings import settings
 from adjoint.executors.attempt import PYTHON
 from adjoint.executors.interface import PLAIN, CompileReport, GuardedExecutable, Needs
@@ -104,6 +104,20 @@ class LoweredProgram:
         self.left = tuple(lowering.left.values())
 
 
+class BoundConstants(NamedTuple):
+    """The last inputs of a program, where they are the same at each run.
+
+    values: as they were given. on_host, placed: as JAX takes them, and on the device.
+    """
+
+    values: tuple[Any, ...]
+    on_host: Sequence[Any]
+    placed: Sequence[Any]
+
+
+_NOTHING: Final = BoundConstants((), (), ())
+
+
 class XlaExecutable:
     """A program compiled by XLA.
 
@@ -125,38 +139,45 @@ class XlaExecutable:
 
     def run(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The results; None where the arguments are of other types, or NumPy is to run it."""
-        if len(arguments) != len(self._inputs) or Forked.here:
-            return None
-        given, stays = [], False
-        for type_, argument in zip(self._inputs, arguments, strict=True):
-            if not _is_of(type_, argument):
-                return None
-            if type(argument) is DeviceArray:
-                stays = True
-                given.append(argument.array)
-            elif type(argument) is np.ndarray:
-                given.append(argument)
-            else:
-                try:
-                    given.append(np.asarray(argument, type_.dtype))
-                except OverflowError:  # a whole number of Python's that no dtype holds
-                    return None
+        return self._run(arguments, _NOTHING)
+
+    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
+        """`run` without its last inputs, which are these: they are put on the device once."""
+        types = self._inputs[len(self._inputs) - len(constants) :]
+        given = _given(types, constants)
+        if given is None or Forked.here or not constants:
+            held = tuple(constants)
+            return lambda *arguments: self._run((*arguments, *held), _NOTHING)
         with in_double_precision():
-            if stays:
+            module = jax()
+            placed = [module.device_put(x, self._device) for x in given]
+        bound = BoundConstants(tuple(constants), given, placed)
+        return lambda *arguments: self._run(arguments, bound)
+
+    def _run(self, arguments: Sequence[Any], bound: BoundConstants) -> tuple[Any, ...] | None:
+        count = len(self._inputs) - len(bound.values)
+        if len(arguments) != count or Forked.here:
+            return None
+        given = _given(self._inputs[:count], arguments)
+        if given is None:
+            return None
+        stays = DeviceArray in map(type, arguments)
+        with in_double_precision():
+            if not stays:
+                # What is compiled for one device takes arrays of that alone.
+                flags, *results = self._compiled(*given, *bound.placed)
+            elif any(map(_is_divided, given)):
+                given = _together([*given, *bound.on_host], self._device)
+                flags, *results = self._jitted(*given)
+            else:
                 given = _together(given, self._device)
-            # What is compiled for one device takes arrays of that alone.
-            flags, *results = (self._jitted if stays else self._compiled)(*given)
+                flags, *results = self._jitted(*given, *bound.placed)
             fault, infinite = np.asarray(flags).tolist()
-        if fault or (infinite and all(map(_is_finite, arguments))):
+        if fault or (infinite and all(map(_is_finite, (*arguments, *bound.values)))):
             return None  # NumPy runs it, and warns or raises its error from the user's own line
         if stays:
             return tuple(x if not x.ndim else DeviceArray(x) for x in map(_scalar, results))
-        return tuple(_owned(results, given))
-
-    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
-        """`run` without its last inputs, which are these."""
-        run, held = self.run, tuple(constants)
-        return lambda *arguments: run(*arguments, *held)
+        return tuple(_owned(results, [*given, *bound.on_host, *bound.placed]))
 
     def report(self) -> CompileReport:
         """What became of it: what goes through the host is named."""
@@ -225,12 +246,41 @@ def _alike(x: Any, y: Any) -> bool:
     return bool(np.allclose(x, y, rtol=bound, atol=bound * largest, equal_nan=True))
 
 
+def _given(types: Sequence[ArrayType], arguments: Sequence[Any]) -> list[Any] | None:
+    """Arguments as JAX takes them; None where they are of other types."""
+    given = []
+    for type_, argument in zip(types, arguments, strict=True):
+        if not _is_of(type_, argument):
+            return None
+        if type(argument) is DeviceArray:
+            given.append(argument.array)
+        elif type(argument) is np.ndarray:
+            given.append(argument)
+        else:
+            try:
+                given.append(np.asarray(argument, type_.dtype))
+            except OverflowError:  # a whole number of Python's that no dtype holds
+                return None
+    return given
+
+
+def _is_divided(array: Any) -> bool:
+    place = getattr(array, "sharding", None)
+    return place is not None and len(place.device_set) > 1
+
+
 def _together(given: list[Any], device: Any) -> list[Any]:
     """Arrays that lie on one device, or on all of those that any of them is divided among."""
     places = [getattr(x, "sharding", None) for x in given]
     divided = [place for place in places if place is not None and len(place.device_set) > 1]
     module = jax()
     if divided:
+        if len({frozenset(place.device_set) for place in divided}) > 1:
+            raise ArgumentError(
+                "Arrays are divided among different devices: "
+                f"{' and '.join(str(sorted(map(str, x.device_set))) for x in divided)}. Divide all "
+                "of them among the same ones, by ad.device_put or ad.jit(f, shard=...)."
+            )
         spec = module.sharding.PartitionSpec()
         whole = module.sharding.NamedSharding(divided[0].mesh, spec)
     elif all(place is None or place.device_set == {device} for place in places):
@@ -266,7 +316,7 @@ def _is_finite(argument: Any) -> bool:
 
 def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     """NumPy's arrays and scalars of results, each with memory that nothing else refers to."""
-    taken: set[int] | None = None
+    taken: set[int | None] | None = None
     owned = []
     for result in results:
         place = _address(result)
@@ -274,7 +324,7 @@ def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
             owned.append(np.array(result) if result.ndim else np.asarray(result)[()])
             continue
         if taken is None:
-            taken = {array.ctypes.data for array in given}
+            taken = {x.ctypes.data if type(x) is np.ndarray else _address(x) for x in given}
         if place in taken:
             owned.append(np.array(result))
             continue

@@ -36,20 +36,20 @@ def scanned(
         raise refused(equation, "the number of its rounds follows from rows")
     starts = equation.inputs[first:stop]
     carried = [
-        ZERO if mark == WHOLE and _is_zero(marks, atom) else _plain(mark)
+        ZERO if mark == WHOLE and is_zero(marks, atom) else plain(mark)
         for mark, atom in zip(operands[first:stop], starts, strict=True)
     ]
     scanned_marks = [_of_round(equation, mark) for mark in operands[stop:]]
     while True:
         inner = mark_body(body, [*operands[1:first], *carried, *scanned_marks], marks.rows)
-        results = [_plain(inner.used(atom)) for atom in body.outputs]
+        results = [plain(inner.used(atom)) for atom in body.outputs]
         pairs = zip(carried, results[: len(carried)], strict=True)
         after = [_joined(equation, before, later) for before, later in pairs]
         if after == carried and (ZERO not in carried or ZERO in operands):
             break
         # Of what is not known, although all is that it follows from, rows have no part.
         carried = [WHOLE if x == ZERO else x for x in after] if after == carried else after
-    marks.bodies[equation.outputs[0]] = inner
+    marks.bodies[equation.outputs[0]] = {"body": (inner,)}
     whole = [*carried, *(_of_rounds(mark) for mark in results[len(carried) :])]
     if isinstance(marks, BodyMarks):
         return whole
@@ -57,7 +57,7 @@ def scanned(
     return [RowMark(combined="either") if mark == WHOLE else mark for mark in whole]
 
 
-def _plain(mark: RowMark) -> RowMark:
+def plain(mark: RowMark) -> RowMark:
     """The mark, without that it numbers the rows."""
     return mark._replace(counted=False)
 
@@ -83,7 +83,7 @@ def _joined(equation: Equation, before: RowMark, later: RowMark) -> RowMark:
     raise refused(equation, "what it carries follows from rows in some rounds only")
 
 
-def _is_zero(marks: RowMarks, atom: Atom) -> bool:
+def is_zero(marks: RowMarks, atom: Atom) -> bool:
     """Whether a loop begins with zeros."""
     if isinstance(atom, Literal):
         return not np.any(atom.value)

@@ -25,10 +25,13 @@ from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.primitives.structure.contraction import split_spec
 from adjoint.primitives.structure.moving import FILL
-from adjoint.program import Atom, Builder, Equation, Operation, Program
+from adjoint.program import Atom, Builder, Equation, Operation, Program, Variable
+from adjoint.transforms.by_rows.branches import switched
 from adjoint.transforms.by_rows.loops import BodyMarks, scanned
 from adjoint.transforms.by_rows.partial_results import of_partial, of_zero
+from adjoint.transforms.by_rows.rounds import WhileMet, with_rounds
 from adjoint.transforms.by_rows.row_marks import WHOLE, ZERO, RowMark, RowMarks, refused
+from adjoint.transforms.by_rows.stacks import STACKS, stacked
 
 _ELEMENTWISE: Final = frozenset(
     [
@@ -53,7 +56,14 @@ def marked(program: Program, inputs: Sequence[RowMark], rows: int) -> RowMarks:
     Raises:
         RowsError: an equation needs all rows at once.
     """
-    return _filled(RowMarks(_opened(program), inputs, rows))
+    program, agreed = _opened(program), frozenset[Variable]()
+    while True:  # until loops over rows are all of so many rounds
+        marks = RowMarks(program, inputs, rows)
+        marks.agreed = agreed
+        try:
+            return _filled(marks)
+        except WhileMet as met:
+            program, agreed = with_rounds(program, met, agreed)
 
 
 def _opened(program: Program) -> Program:
@@ -104,17 +114,26 @@ def _results(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> li
         return _of_whole(marks, equation)
     if equation.primitive.name == "scan":
         return scanned(marks, equation, operands, _body_marked)
+    if equation.primitive.name == "switch":
+        return switched(marks, equation, operands, _body_marked)
+    if equation.primitive.name == "while" and not isinstance(marks, BodyMarks):
+        raise WhileMet(equation, operands)
     if ZERO in operands:  # in a body, as are all sums that are not waited for
+        if _adds_rows(equation, operands):
+            return [_elementwise(marks, equation, operands)]
         known = of_zero(operands, equation.primitive.name)
         return [known] if isinstance(known, RowMark) else _results(marks, equation, known)
     if any(mark.combined for mark in operands):
         return [of_partial(equation, operands)]
-    return [_of_rows(marks, equation, operands)]
+    result = _of_rows(marks, equation, operands)
+    return result if isinstance(result, list) else [result]
 
 
 def _of_whole(marks: RowMarks, equation: Equation) -> list[RowMark]:
     """What follows from no rows is whole, but for what is made in the shape of rows."""
     name = equation.primitive.name
+    if not marks.agreed.isdisjoint(equation.outputs):
+        return [RowMark(combined="either")] * len(equation.outputs)
     if name == "iota" and equation.params["length"] == marks.rows:
         if isinstance(marks, BodyMarks):
             raise refused(equation, "it numbers the rows within a loop")
@@ -141,7 +160,9 @@ def _is_spread(equation: Equation, axis: int | None) -> bool:
     return place < 0 or before[place] == 1
 
 
-def _of_rows(marks: RowMarks, equation: Equation, operands: list[RowMark]) -> RowMark:
+def _of_rows(
+    marks: RowMarks, equation: Equation, operands: list[RowMark]
+) -> RowMark | list[RowMark]:
     name = equation.primitive.name
     rule = _RULES.get(name)
     if rule is not None:
@@ -170,9 +191,16 @@ def _elementwise(marks: RowMarks, equation: Equation, operands: list[RowMark]) -
     axis = axes.pop()
     for atom, mark in zip(equation.inputs, operands, strict=True):
         place = axis - (ndim - atom.type.ndim)
-        if mark.axis is None and place >= 0 and atom.type.shape[place] != 1:
+        alike = mark.axis is not None or mark == ZERO
+        if not alike and place >= 0 and atom.type.shape[place] != 1:
             raise refused(equation, "an operand has as many entries as there are rows")
     return RowMark(axis, counted=counted and is_alone(equation))
+
+
+def _adds_rows(equation: Equation, operands: Sequence[RowMark]) -> bool:
+    """Whether rows are added to zeros, which go along with them whatever they come to be."""
+    rows = all(mark == ZERO or mark.axis is not None for mark in operands)
+    return rows and equation.primitive.name in ("add", "subtract") and set(operands) != {ZERO}
 
 
 def is_alone(equation: Equation) -> bool:
@@ -308,7 +336,7 @@ def _gather_add(marks: RowMarks, equation: Equation, operands: list[RowMark]) ->
     raise refused(equation, "it adds to rows by their numbers")
 
 
-_Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark]
+_Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark | list[RowMark]]
 _RULES: Final[dict[str, _Rule]] = {
     **dict.fromkeys(_COMBINED, _reduction),
     "reshape": _reshape,
@@ -318,6 +346,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "slice": _slice,
     **dict.fromkeys(("update", "increment"), _update),
     **dict.fromkeys(("concatenate", "stack"), _joined),
+    **dict.fromkeys(STACKS, stacked),
     "gather": _gather,
     "gather_add": _gather_add,
 }

@@ -46,13 +46,16 @@ ZERO: Final = RowMark(combined="zero")
 class RowMarks:
     """The marks and the stages of the variables of a program.
 
-    rows: how many there are. bodies: the marks of the bodies of loops, by their first results.
+    rows: how many there are. bodies: the marks of the bodies of loops and of branches, by their
+    first results and the names of parameters. agreed: results that all chunks must have from one
+    place, although no row has a part in them.
     """
 
     def __init__(self, program: Program, inputs: Sequence[RowMark], rows: int) -> None:
         self.program = program
         self.rows = rows
-        self.bodies: dict[Variable, RowMarks] = {}
+        self.bodies: dict[Variable, dict[str, tuple[RowMarks, ...]]] = {}
+        self.agreed: frozenset[Variable] = frozenset()
         self.of: dict[Variable, RowMark] = dict(zip(program.inputs, inputs, strict=True))
         self.stages: dict[Variable, int] = dict.fromkeys(program.inputs, 0)
 

@@ -204,10 +204,11 @@ def _with_rows(type_: ArrayType, axis: int | None, rows: int) -> ArrayType:
 def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
     """The operation of an equation, of so many rows."""
     params: dict[str, Any] = dict(equation.params)
-    inner = marks.bodies.get(equation.outputs[0])
-    if inner is not None:
-        body = inner.program
-        params["body"] = _of_some_rows(inner, body.inputs, body.equations, body.outputs, chunk)
+    within = marks.bodies.get(equation.outputs[0])
+    if within is not None:
+        for name, inner in within.items():
+            bodies = tuple(_body_of_some_rows(body, chunk) for body in inner)
+            params[name] = bodies[0] if isinstance(params[name], Program) else bodies
         return operation(equation.primitive, **params)
     mark = marks.of[equation.outputs[0]]
     if mark.axis is not None and "shape" in params:
@@ -221,3 +222,9 @@ def _resized(marks: RowMarks, equation: Equation, chunk: int) -> Operation:
             index[of.axis] = (0, chunk, 1)
             params["index"] = tuple(index)
     return operation(equation.primitive, **params)
+
+
+def _body_of_some_rows(marks: RowMarks, chunk: int) -> Program:
+    """The body of a loop, or a branch, of so many rows."""
+    body = marks.program
+    return _of_some_rows(marks, body.inputs, body.equations, body.outputs, chunk)

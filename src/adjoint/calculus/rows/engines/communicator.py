@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from adjoint.base.errors import RowsError
+from adjoint.base.errors import RowsError, TapeOverflowError
+from adjoint.calculus.rows.engines.interrupts import Interrupts, held_interrupts
 from adjoint.calculus.rows.engines.threads import ThreadsEngine
 from adjoint.calculus.rows.task import ChunkTask
 from adjoint.calculus.rows.tree import Bounds, Results, first_half, together
@@ -16,6 +17,10 @@ class CommunicatorEngine:
 
     Partial results go from process to process along the tree in which they are combined, so that
     they have the same bits with any number of processes.
+
+    Before a process waits for others to send something, all tell each other whether they have
+    failed, and once more when all is sent: one that has failed, or was interrupted, takes the
+    others along, which would wait for it.
     """
 
     def __init__(self, communicator: Any, workers: int) -> None:
@@ -30,8 +35,13 @@ class CommunicatorEngine:
         """The results of all chunks, in order."""
         own = [n for n in range(len(bounds)) if self._owner(n, len(bounds)) == self._rank]
         chunks = [bounds[n] for n in own]
-        results = self._agreed(lambda: self._own.map(task, chunks, advance) if chunks else [])
-        return [result for part in self._communicator.allgather(results) for result in part]
+        with held_interrupts() as interrupts:
+            results = self._agreed(
+                interrupts, lambda: self._own.map(task, chunks, advance) if chunks else []
+            )
+            parts = self._communicator.allgather(results)
+            self._agreed(interrupts, interrupts.raise_late)
+        return [result for part in parts for result in part]
 
     def reduce(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
@@ -44,9 +54,11 @@ class CommunicatorEngine:
             for first, last in self._own_nodes(0, count, count):
                 nodes[first, last] = self._own.reduce(task, bounds[first:last], advance)
 
-        self._agreed(compute)
-        total = self._combined(task.combined, nodes, 0, count, count)
-        results: Results = self._communicator.bcast(total, root=0)
+        with held_interrupts() as interrupts:
+            self._agreed(interrupts, compute)
+            total = self._combined(task.combined, nodes, 0, count, count)
+            results: Results = self._communicator.bcast(total, root=0)
+            self._agreed(interrupts, interrupts.raise_late)
         return results
 
     def _owner(self, chunk: int, count: int) -> int:
@@ -86,18 +98,36 @@ class CommunicatorEngine:
         assert other is not None
         return together(combined, one, other)
 
-    def _agreed(self, compute: Callable[[], Any]) -> Any:
+    def _agreed(self, interrupts: Interrupts, compute: Callable[[], Any]) -> Any:
         """What a process computes, if no other has failed: else all end, and none waits for it."""
         result, error = None, None
         try:
-            result = compute()
-        except Exception as failure:
+            with interrupts.let_in():
+                result = compute()
+        except BaseException as failure:  # an interrupt, too, ends all
             error = failure
-        said = None if error is None else f"{type(error).__name__}: {error}"
-        errors = self._communicator.allgather(said)
-        if error is not None:
+        own = None if error is None else _Failure.of(error)
+        failures: list[_Failure | None] = self._communicator.allgather(own)
+        if error is not None and not isinstance(error, TapeOverflowError):
             raise error
-        for rank, text in enumerate(errors):
-            if text is not None:
-                raise RowsError(f"process {rank} of the communicator has failed: {text}")
+        longer = None
+        for rank, told in enumerate(failures):
+            if told is not None and told.length is None:
+                raise RowsError(f"process {rank} of the communicator has failed: {told.text}")
+            longer = longer or told
+        if longer is not None and longer.length is not None:  # all go on with the same tape
+            raise TapeOverflowError(longer.length)
         return result
+
+
+class _Failure(NamedTuple):
+    """What a process tells of its error. length: of a tape that was too short, if it is that."""
+
+    text: str
+    length: int | None
+
+    @staticmethod
+    def of(error: BaseException) -> _Failure:
+        """What there is to tell of an error."""
+        length = error.length if isinstance(error, TapeOverflowError) else None
+        return _Failure(f"{type(error).__name__}: {error}".removesuffix(": "), length)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from typing import Any
 
 from adjoint.calculus.rows.task import ChunkTask
 from adjoint.calculus.rows.tree import Bounds, Results, in_tree
@@ -15,10 +16,18 @@ class ThreadsEngine:
     """Computes chunks on so many threads, while this one reads the next.
 
     Where reading takes memory, so many chunks and one more are held at a time.
+
+    Args:
+        workers: how many.
+        run: what a thread does with what it is given of a chunk: a task, the number of rows, and
+            what the program takes.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(
+        self, workers: int, run: Callable[[ChunkTask, int, Any], Results] = ChunkTask.run
+    ) -> None:
         self._workers = workers
+        self._run = run
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
@@ -37,7 +46,7 @@ class ThreadsEngine:
     ) -> Iterator[Results]:
         if len(bounds) == 1 or (self._workers == 1 and not task.costs):
             for start, stop in bounds:
-                yield task.run(stop - start, task.read(start, stop))
+                yield self._run(task, stop - start, task.read(start, stop))
                 advance()
             return
         ahead = self._workers if task.costs else 2 * self._workers
@@ -50,8 +59,8 @@ class ThreadsEngine:
                     yield waiting.popleft().result()
                     advance()
                 # Settings hold for a thread. A context can be entered by one at a time.
-                run = copy_context().run
-                waiting.append(pool.submit(run, task.run, stop - start, given))
+                within = copy_context().run
+                waiting.append(pool.submit(within, self._run, task, stop - start, given))
                 del given
             while waiting:
                 yield waiting.popleft().result()

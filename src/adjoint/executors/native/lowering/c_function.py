@@ -1,13 +1,14 @@
 """A program as a function of C: an object file, and the header that declares it.
 
-Nothing of Python is in it. Code may call the C library and its vector functions, by their own
-names; what has its address from Python, NumPy or SciPy in this process has none in another one.
+Nothing of Python is in it. Code may call the C library and its vector functions, BLAS and LAPACK,
+by their own names; what else has its address from Python, NumPy or SciPy in this process has none
+in another one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,8 +20,9 @@ from adjoint.executors.interface import LeftEquation, Needs
 from adjoint.executors.native.emission.tables import add_table
 from adjoint.executors.native.entry.function import STACK_LIMIT
 from adjoint.executors.native.entry.tables import ALIGNMENT
-from adjoint.executors.native.lowering.lower import hindrance, kernels, lowerable
+from adjoint.executors.native.lowering.lower import hindrance, kernels, lowerable, lowerable_within
 from adjoint.executors.native.machine.llvm import machine
+from adjoint.executors.native.machine.routines import with_public_names
 from adjoint.executors.native.machine.symbols import address_of
 from adjoint.program import Equation, Program
 
@@ -88,19 +90,25 @@ def c_function(program: Program, constants: Sequence[Any], name: str) -> CFuncti
     for known in ("floating.clear", "floating.raised", "interrupted"):
         module.declarations.pop(known, None)
     module.functions.append(_WHAT_KERNELS_CALL)
-    if re.search(rf"@{name}\b", module.text()):
+    text, _ = with_public_names(module.text())
+    if re.search(rf"@{name}\b", text):
         raise ArgumentError(
             f"name={name!r} is that of something that the code calls; give another."
         )
     module.functions.append(
         _entry(name, count, len(results), held, without_entry.kernel.workspace_bytes)
     )
-    stored = machine().object_file(module.text())
+    text, routines = with_public_names(module.text())
+    stored = machine().object_file(text)
     _check_symbols(stored.external)
     vectors = any(symbol.startswith("_ZGV") for symbol in stored.external)
-    libraries = ("-lmvec", "-lm") if vectors else ("-lm",)
+    libraries = (
+        *(("-llapack", "-lblas") if routines else ()),
+        *(("-lmvec",) if vectors else ()),
+        "-lm",
+    )
     (image,) = stored.images
-    return CFunction(image, _header(name, given, results, libraries), libraries)
+    return CFunction(image, _header(name, given, results, libraries, routines), libraries)
 
 
 def _check_lowerable(program: Program) -> None:
@@ -108,7 +116,11 @@ def _check_lowerable(program: Program) -> None:
     unknown = [str(type_) for type_ in types if type_.dtype.name not in _TYPES]
     if unknown:
         raise NotExportableError(f"A function of C has no numbers like {', '.join(unknown)}.")
-    left = [equation for equation in program.equations if not lowerable(equation, False)]
+    left = [
+        equation
+        for equation in program.equations
+        if not (lowerable(equation, False) or lowerable_within(equation, False))
+    ]
     named = [LeftEquation.of(_blamed(equation), "").equation for equation in left[:_NAMED]]
     if left:
         more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
@@ -128,8 +140,8 @@ def _check_symbols(external: Sequence[str]) -> None:
     if foreign:
         raise NotExportableError(
             f"A function of C cannot call what NumPy and SciPy have in this process: "
-            f"{', '.join(foreign[:_NAMED])}. Leave it out of what is exported (linear algebra of "
-            "LAPACK's and special functions of SciPy's are such)."
+            f"{', '.join(foreign[:_NAMED])}. Leave it out of what is exported (special "
+            "functions of SciPy's are such)."
         )
 
 
@@ -186,7 +198,11 @@ def _stores(array: str, pointers: Sequence[str]) -> list[str]:
 
 
 def _header(
-    name: str, given: Sequence[ArrayType], results: Sequence[ArrayType], libraries: Sequence[str]
+    name: str,
+    given: Sequence[ArrayType],
+    results: Sequence[ArrayType],
+    libraries: Sequence[str],
+    routines: Mapping[str, int],
 ) -> str:
     parameters = [f"const {_TYPES[t.dtype.name]} *x{k}" for k, t in enumerate(given)]
     parameters += [f"{_TYPES[t.dtype.name]} *y{k}" for k, t in enumerate(results)]
@@ -197,12 +213,25 @@ def _header(
         libraries=" ".join(libraries),
         guard=f"ADJOINT_{name.upper()}_H",
     )
+    preamble += _said_of(routines)
     described = "\n".join(about)
     return (
         f"{preamble}/* Arrays in C's order, which do not overlap:\n{described}\n"
         " * 0 if all is well; else there are no results: -1, there is no memory; 1, an index is\n"
         " * beyond its axis, or a matrix is singular; 3, a loop has more rounds than its tape. */\n"
         f"int {name}({', '.join(parameters)});\n{_END}"
+    )
+
+
+def _said_of(routines: Mapping[str, int]) -> str:
+    """What a header says of the library that routines are to come from."""
+    if not routines:
+        return ""
+    bits = " and ".join(map(str, sorted(set(routines.values()))))
+    return (
+        f"/* It calls {', '.join(sorted(routines))} of BLAS and LAPACK, whose integers have {bits} "
+        "bits.\n * Any library that has them will do: -lopenblas, or MKL, in the place of -llapack "
+        "-lblas. */\n"
     )
 
 

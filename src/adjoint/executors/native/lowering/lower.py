@@ -89,14 +89,15 @@ def hindrance(equation: Equation, precise: bool) -> Equation | None:
     for program in programs_within(equation):
         for inner in program.equations:
             hindering = hindrance(inner, precise)
-            if hindering is None and not _lowerable_within(inner, precise):
+            if hindering is None and not lowerable_within(inner, precise):
                 hindering = inner
             if hindering is not None:
                 return hindering
     return None
 
 
-def _lowerable_within(equation: Equation, precise: bool) -> bool:
+def lowerable_within(equation: Equation, precise: bool) -> bool:
+    """Whether an equation can be machine code where NumPy cannot be called, as within a loop."""
     primitive = equation.primitive
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
     if primitive in systems.ROUTINES and _has_known_numbers(types):
@@ -107,7 +108,7 @@ def _lowerable_within(equation: Equation, precise: bool) -> bool:
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
     types = (*program.input_types, *program.output_types)
     return _has_known_numbers(types) and all(
-        _lowerable_within(equation, precise) for equation in program.equations
+        lowerable_within(equation, precise) for equation in program.equations
     )
 
 

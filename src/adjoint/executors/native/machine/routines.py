@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -15,6 +17,7 @@ from typing import Final
 from adjoint.executors.native.machine.symbols import define
 
 _PREFIX: Final = "blas."  # of the symbols, which go on with the name and the bits
+_DECLARED: Final = re.compile(r"@blas\.(\w+)\.(32|64) = external global i8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,30 @@ class Routine:
 
     symbol: str
     integer_bits: int
+
+
+def arguments(letters: Sequence[str], others: Sequence[str]) -> str:
+    """The arguments of a call in LLVM's language: letters, and what is passed behind them.
+
+    Compilers of Fortran pass the length of each text after all arguments, and may use the place.
+    """
+    lengths = ["i64 1"] * len(letters)
+    return ", ".join([*(f"ptr {one}" for one in (*letters, *others)), *lengths])
+
+
+def with_public_names(text: str) -> tuple[str, dict[str, int]]:
+    """The text of a module that calls routines by the names by which a linker knows them.
+
+    Returns:
+        The text, and the names with the bits of their integers: `dgetrf_`, or, as is the custom for
+        64 bits, `dgetrf_64_`.
+    """
+    names = {}
+    for name, bits in dict.fromkeys(_DECLARED.findall(text)):
+        public = f"{name}_" if bits == "32" else f"{name}_64_"
+        names[public] = int(bits)
+        text = text.replace(f"@{_PREFIX}{name}.{bits}", f"@{public}")
+    return text, names
 
 
 def provide(symbol: str) -> None:

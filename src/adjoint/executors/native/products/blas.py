@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.machine.module import Module, number_text
-from adjoint.executors.native.machine.routines import Routine, routine
+from adjoint.executors.native.machine.routines import Routine, arguments, routine
 from adjoint.executors.native.products.plan import ONE, Groups, ProductAxis
 from adjoint.executors.native.products.writer import ProductWriter
 
@@ -138,15 +138,15 @@ def emit_call(module: Module, name: str, dtype: np.dtype[Any], call: BlasCall) -
         if call.other is None:
             matrix = call.matrix
             shape = (depth, columns) if matrix.transposed else (columns, depth)
-            arguments = [letter(matrix), *map(number, shape), one, b, number(matrix.leading)]
-            arguments += [a, number(call.steps[0]), zero, c, number(call.steps[1])]
+            letters = [letter(matrix)]
+            others = [*map(number, shape), one, b, number(matrix.leading)]
+            others += [a, number(call.steps[0]), zero, c, number(call.steps[1])]
         else:
-            arguments = [letter(call.matrix), letter(call.other)]
-            arguments += [*map(number, (columns, rows, depth)), one, b]
-            arguments += [number(call.matrix.leading), a, number(call.other.leading)]
-            arguments += [zero, c, number(call.steps[1])]
-        listed = ", ".join(f"ptr {argument}" for argument in arguments)
-        writer.block.do(f"call void {function}({listed})")
+            letters = [letter(call.matrix), letter(call.other)]
+            others = [*map(number, (columns, rows, depth)), one, b]
+            others += [number(call.matrix.leading), a, number(call.other.leading)]
+            others += [zero, c, number(call.steps[1])]
+        writer.block.do(f"call void {function}({arguments(letters, others)})")
 
     operands = ("%b", "%a") if call.swapped else ("%a", "%b")
     writer.over(call.batch, (*operands, "%c"), product)

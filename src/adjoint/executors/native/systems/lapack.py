@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adjoint.executors.native.machine.module import Module, Value, number_text
-from adjoint.executors.native.machine.routines import Routine, routine
+from adjoint.executors.native.machine.routines import Routine, arguments, routine
 from adjoint.executors.native.systems.plan import SquareSystem
 from adjoint.executors.native.systems.registers import INDEX
 from adjoint.executors.native.systems.rolled import Entry, RolledRoutine
@@ -53,12 +53,11 @@ class _LapackRoutine(RolledRoutine):
         assert called is not None
         return called
 
-    def _call(self, called: Routine, *arguments: str) -> None:
+    def _call(self, called: Routine, letters: str, *others: str) -> None:
         symbol = called.symbol
         function = self.module.declare(symbol, f"@{symbol} = external global i8")
-        self.block.do(
-            f"call void {function}({', '.join(f'ptr {argument}' for argument in arguments)})"
-        )
+        listed = arguments([*map(self._letter, letters)], others)
+        self.block.do(f"call void {function}({listed})")
 
     def _letter(self, text: str) -> str:
         return self._constant(f"lapack.{text}", "i8", str(ord(text)))
@@ -97,7 +96,7 @@ class _LapackRoutine(RolledRoutine):
             self.store(read(i, j), at)
         called = self._routine("getrf")
         rows, told = self._whole(called, size), self._information(called)
-        self._call(called, rows, rows, self.matrix_place, rows, self.numbers_place, told)
+        self._call(called, "", rows, rows, self.matrix_place, rows, self.numbers_place, told)
         self._noted(called, told, "slt")
         kind = f"i{called.integer_bits}"
         self.swaps.set(self.truth("false"))
@@ -205,10 +204,10 @@ class _LapackRoutine(RolledRoutine):
             trans = ("C" if system.conjugated else "T") if system.turned else "N"
             upper = lower
         rows, columns = self._whole(called, self.size), self._whole(called, self.columns)
-        letters = "R", "U" if upper else "L", trans, "U" if unit else "N"
+        letters = f"R{'U' if upper else 'L'}{trans}{'U' if unit else 'N'}"
         self._call(
             called,
-            *map(self._letter, letters),
+            letters,
             *(columns, rows, self._one(), place, self._whole(called, leading)),
             *(self.targets[0], columns),
         )
@@ -226,7 +225,7 @@ class _LapackRoutine(RolledRoutine):
                 self._write(self.plus(self.times(i, size), j), zero)
         called = self._routine("potrf")
         rows, told = self._whole(called, size), self._information(called)
-        self._call(called, self._letter("U"), rows, self.targets[0], rows, told)
+        self._call(called, "U", rows, self.targets[0], rows, told)
         self._noted(called, told, "ne")
         with self.counting("0", size) as i, self.counting("0", self.plus(i, 1)) as j:
             at = self.at(self.targets[0], dtype, self.plus(self.times(i, size), j))
