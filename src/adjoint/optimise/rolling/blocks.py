@@ -84,6 +84,11 @@ class RepeatedBlock:
         """The first equation after it."""
         return self.start + self.rounds * self.period
 
+    @property
+    def run(self) -> Run:
+        """Where it lies."""
+        return Run(self.start, self.stop, self.period)
+
     def output(self, k: int, place: int, result: int) -> Variable:
         """A result of a round, as the program names it."""
         number = self.start + k * self.period + place
