@@ -144,7 +144,7 @@ def test_what_is_carried_in_vain_through_branches_goes() -> None:
         (lambda x, y, z: (x + y, z), [0b011, 0b100]),
         (lambda x, y, z: ad.fori_loop(0, 3, lambda k, s: (s[1], s[0], s[2] * z), (x, y, z)),
          [0b011, 0b011, 0b100]),
-        (lambda x, y, z: ad.while_loop(lambda s: s[0] < z, lambda s: (s[0] + 1, s[1] + s[0]), (x, y)),
+        (lambda x, y, z: ad.while_loop(lambda s: s[0] < z, lambda s: (s[0] + 1, sum(s)), (x, y)),
          [0b101, 0b111]),
         (lambda x, y, z: ad.cond(x > 0.0, lambda y, z: (y, z), lambda y, z: (y, y * z), y, z),
          [0b011, 0b111]),
