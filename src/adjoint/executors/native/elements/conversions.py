@@ -53,6 +53,11 @@ def _convert_real(writer: ElementWriter, x: Value, dtype: np.dtype[Any], weak: b
             return _convert_known(writer, x, known, dtype, weak)
         if weak and x.dtype.kind != "f" and dtype == SINGLE:  # as Python makes a float of it first
             x = _convert_real(writer, x, DOUBLE, False)
+        if x.dtype == BOOLEAN:  # a mask makes numbers by one instruction, and integers by four
+            lanes = x.lanes
+            return writer.select(
+                x, writer.constant_of(1, dtype, lanes), writer.constant_of(0, dtype, lanes)
+            )
         if x.dtype.kind == "f":
             wider = dtype.itemsize > x.dtype.itemsize
             return writer.change("fpext" if wider else "fptrunc", x, dtype)
