@@ -47,7 +47,7 @@ CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
 _ASIDE: Final = 4  # runs of a part of what is compiled, one of which counts
 _MANY: Final = 1 << 16  # equal numbers, from which they are made where they are used
-_REPETITIVE: Final = 5_000  # equations without loops from which repeated work is merged first
+_REPETITIVE: Final = 1_000  # equations from which repeated work is merged first
 
 
 class Compiled(Tiered):
@@ -247,8 +247,6 @@ def _derived(key: tuple[Any, ...], program: Program, derive: Derivation) -> Comp
     kind = key[0]
     with collector_at_rest():
         rolled = roll_if_it_pays(program)
-        if rolled is program and len(program) > _REPETITIVE:
-            program = rolled = simplify(program)
         try:
             derived, watched, facts = derive(rolled, kind)
         except MissingRuleError:  # a loop may lack what its equations have
@@ -293,7 +291,19 @@ def compile_program(program: Program, watched: tuple[int, ...] = (), facts: Any 
 
 
 def roll_if_it_pays(program: Program) -> Program:
-    """The program with loops in the place of what is repeated, but for what NumPy runs as fast."""
+    """The program with loops in the place of what is repeated, but for what NumPy runs as fast.
+
+    Where that leaves a long program, what it computes several times is merged before: a derivative
+    would have all of it twice, and each entry of an array that is looked up more than once would
+    have its cotangents added into the whole array, one by one.
+    """
+    rolled = _rolled(program)
+    if len(rolled) <= _REPETITIVE or 2 * len(rolled) < len(program):
+        return rolled
+    return _rolled(simplify(program))
+
+
+def _rolled(program: Program) -> Program:
     return roll(program) if _always_rolls() or len(program) > _ENDLESS else program
 
 

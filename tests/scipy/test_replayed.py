@@ -44,6 +44,39 @@ def test_distributions_are_replayed(density: Callable[..., Any]) -> None:
     assert "is replayed" in str(ad.explain(lambda x: np.sum(density(x)), X))
 
 
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda x: np.sum(stats.zscore(x) ** 3),
+        lambda x: stats.pearsonr(x, np.sin(7 * np.arange(12.0)))[0],
+        lambda x: stats.linregress(x, np.sin(7 * np.arange(12.0))).slope,
+        lambda x: stats.trim_mean(x, 0.1),
+        lambda x: np.sum(signal.savgol_filter(x, 7, 3) ** 2),
+    ],
+    ids=["zscore", "pearsonr", "linregress", "trim_mean", "savgol_filter"],
+)
+def test_statistics_are_replayed(statistic: Callable[..., Any]) -> None:
+    function, calls = counting(statistic)
+    gradient = ad.grad(function)
+    x = np.cos(np.arange(12.0) ** 2)
+    for scale in np.linspace(0.9, 1.1, 12):
+        slope = gradient(scale * x)
+    assert len(calls) < 8
+    ahead, behind = (statistic(1.1 * x + step * np.eye(12)[3]) for step in (1e-6, -1e-6))
+    assert np.isclose(slope[3], (ahead - behind) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+def test_whether_an_argument_is_writeable_is_no_fact() -> None:
+    """What has been computed is, in each call; an array that comes as an argument may not be."""
+
+    def function(x: Any) -> Any:
+        y = x * x
+        return np.sum(y if y.flags.writeable and y[1:].flags.writeable else x)
+
+    assert "is replayed" in str(ad.explain(function, X))
+    assert "order in memory" in str(ad.explain(lambda x: np.sum(x * x.flags.writeable), X))
+
+
 def test_another_parameter_of_a_frozen_distribution_is_noticed() -> None:
     frozen: Any = stats.norm(0.1, 2.0)
 

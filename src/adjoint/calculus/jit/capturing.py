@@ -13,7 +13,7 @@ from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
 from adjoint.capture.clones.users import is_settled_file
-from adjoint.capture.facts.settled import is_of_distributions
+from adjoint.capture.facts.settled import is_of_text
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.recording.floating_point import not_again
 from adjoint.capture.recording.guards import Guard
@@ -329,7 +329,7 @@ def hindrances_of(survey: Survey, captured: Captured, call: Call) -> list[Hindra
         for place, code in trace.entered.items()
         if place not in survey.codes
         and not is_settled_file(code.co_filename)
-        and not is_of_distributions(code)
+        and not is_of_text(code)
     ]
     for code in unknown:
         line = f"{code.co_filename}:{code.co_firstlineno}"

@@ -30,6 +30,7 @@ from adjoint.capture.numpy.shaping import shape as numpy_shape
 from adjoint.capture.numpy.table import place_of_out
 from adjoint.capture.recording.applying import concrete
 from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.layout import is_computed
 from adjoint.capture.recording.recipes import has_recipes
 from adjoint.capture.recording.trace import inside
 from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
@@ -169,6 +170,37 @@ _QUESTIONS = frozenset({"bit_count", "bit_length", "hex"})
 _LAYOUT = frozenset({"flags", "strides"})
 
 
+class _Flags:
+    """`x.flags`, each of which is a question of its own.
+
+    What has been computed is writeable in every call; all else depends on the arguments.
+    """
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Traced) -> None:
+        object.__setattr__(self, "_array", array)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "writeable" or not is_computed(self._array):
+            depends_on_layout(self._array)
+        return getattr(self._array._value.flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._array._value.flags, name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        depends_on_layout(self._array)
+        return self._array._value.flags[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._array._value.flags[name] = value
+
+    def __repr__(self) -> str:
+        depends_on_layout(self._array)
+        return repr(self._array._value.flags)
+
+
 def attribute(self: Traced, name: str) -> Any:
     """What `x.name` is, where it is not an attribute that the class itself has."""
     foreign = hooks.methods.get(name)
@@ -189,6 +221,8 @@ def attribute(self: Traced, name: str) -> Any:
         return _Bound(self, name)
     if name == "base":
         return None if self._state is None else self._state.base
+    if name == "flags" and self._value is not None:
+        return _Flags(self)
     if name in _LAYOUT and self._value is not None:
         depends_on_layout(self)
         return getattr(self._value, name)

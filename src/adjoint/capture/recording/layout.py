@@ -33,6 +33,28 @@ def is_c_ordered(x: Traced, depth: int = _DEPTH) -> bool:
     return _slot_is_c_ordered(x._trace, x._slot, depth)
 
 
+def is_computed(x: Traced) -> bool:
+    """Whether the memory of an array is surely one that an operation before has made."""
+    if x._state is not None and x._state.base is not None:  # a view has its memory
+        return is_computed(x._state.base)
+    trace = x._trace
+    if trace is None:
+        return False
+    trace.find_owners()
+    slot = x._slot
+    for _ in range(_DEPTH):
+        owner = trace.owners[slot]
+        if owner < 0:
+            return False
+        head, *operands = trace.records[owner]
+        if not hasattr(head, "primitive"):
+            return False
+        if not head.primitive.view:
+            return True
+        slot = operands[0]
+    return False
+
+
 def _slot_is_c_ordered(trace: Any, slot: int, depth: int) -> bool:
     trace.find_owners()
     owner = trace.owners[slot]

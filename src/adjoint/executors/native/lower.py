@@ -11,7 +11,7 @@ from adjoint.base.collection import collector_at_rest
 from adjoint.executors.interface import Needs
 from adjoint.executors.native import kept
 from adjoint.executors.native.elements import held_in_registers, supports
-from adjoint.executors.native.emission.calls import emit_calls, place_values
+from adjoint.executors.native.emission.calls import emit_calls, place_values, placed
 from adjoint.executors.native.emission.kernel import emit_kernel
 from adjoint.executors.native.emission.tables import (
     add_table,
@@ -19,6 +19,7 @@ from adjoint.executors.native.emission.tables import (
     range_of,
     with_tables_as_inputs,
 )
+from adjoint.executors.native.emission.writer import Find, in_tables
 from adjoint.executors.native.entry.function import STACK_LIMIT, EntrySpec, emit_entry
 from adjoint.executors.native.graph.nodes import (
     CONTROL,
@@ -220,8 +221,13 @@ def _kernels(planner: Planner, program: Program, pieces: Cut, needs: Needs) -> _
     unwatched = needs._replace(watched=())
     regions: list[Region] = []
     spaces, stacks = [0], [0]
-    for template, name in zip(pieces.templates, names, strict=True):
-        built = _kernel(planner, template, name, unwatched, len(regions))
+    single = pieces.single()
+    row_of = {segment.template: row for segment, row in zip(pieces.segments, rows, strict=True)}
+    for number, (template, name) in enumerate(zip(pieces.templates, names, strict=True)):
+        find: Find = in_tables
+        if number in single:
+            find = placed(row_of[number], len(template.inputs), workspace_bytes)
+        built = _kernel(planner, template, name, unwatched, len(regions), find)
         regions += built.regions
         spaces.append(built.workspace_bytes)
         stacks.append(built.stack_bytes)
@@ -234,12 +240,17 @@ def _outside(program: Program) -> tuple[ArrayType, ...]:
 
 
 def _kernel(
-    planner: Planner, program: Program, name: str, needs: Needs, first_region: int
+    planner: Planner,
+    program: Program,
+    name: str,
+    needs: Needs,
+    first_region: int,
+    find: Find = in_tables,
 ) -> _Kernel:
-    """Add the kernel of a program."""
+    """Add the kernel of a program. find: where its inputs and outputs are."""
     timed = first_region if needs.timed else None
     layout, regions = planner.kernel(program, needs.watched, timed)
-    emit_kernel(planner.module, layout, name)
+    emit_kernel(planner.module, layout, name, find)
     outputs = layout.scheduler.graph.outputs
     return _Kernel(
         layout.storage.workspace_bytes,

@@ -187,7 +187,7 @@ def _transpose(equation: Equation, operands: Sequence[str], space: Namespace) ->
 
 
 def _cast(equation: Equation, operands: Sequence[str], space: Namespace) -> str:
-    real = equation.inputs[0].type.dtype.kind == "c" and equation.params["dtype"].kind != "c"
+    real = equation.inputs[0].type.dtype.kind == "c" and equation.params["dtype"].kind not in "cb"
     return f"{operands[0]}{'.real' * real}.astype({_dtype(space, equation.params['dtype'])})"
 
 

@@ -14,7 +14,7 @@ from adjoint.base.arrays import ArrayType, array_type, real_dtype
 from adjoint.base.errors import DTypeError
 from adjoint.primitives.declaration import ITSELF, NO_DERIVATIVE, Joint, Primitive
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.samples import draw, sample
+from adjoint.primitives.samples import Fixed, draw, sample
 
 
 def _batch_same(name: str) -> Any:
@@ -31,7 +31,7 @@ def _cast_transpose(cotangents: Any, operands: Any, dtype: np.dtype[Any]) -> Any
 
 def _cast_evaluate(x: Any, dtype: np.dtype[Any]) -> Any:
     x = np.asarray(x)
-    if x.dtype.kind == "c" and dtype.kind != "c":
+    if x.dtype.kind == "c" and dtype.kind not in "cb":  # of which NumPy warns
         x = x.real
     return x.astype(dtype)
 
@@ -48,12 +48,16 @@ CAST = Primitive(
         sample(draw(3), dtype=np.dtype(complex)),
         sample(draw(2, 3, dtype=complex), dtype=np.dtype(float)),
         sample(draw(3), dtype=np.dtype(np.float32)),
+        sample(Fixed([2j, 0, 1, -1 + 1j]), dtype=np.dtype(bool)),
     ),
 )
 
 
 def cast(x: Expression, dtype: np.dtype[Any]) -> Expression:
-    """Convert to a dtype, if it is not the right one; complex to real takes the real part."""
+    """Convert to a dtype, if it is not the right one.
+
+    Complex to real takes the real part; to a boolean, whether the number is not zero.
+    """
     if x.dtype == dtype and not x.type.weak:
         return x
     return bind(CAST, x, dtype=dtype)  # type: ignore[no-any-return]

@@ -74,6 +74,52 @@ def test_a_program_in_segments_computes_the_same() -> None:
     np.testing.assert_allclose(results(function, x)[0], interpreted(program)(x)[0], rtol=1e-13)
 
 
+def numbers_of_many_kinds(count: int, generator: np.random.Generator) -> Program:
+    """Numbers that are read again long after, of several sizes, and some arrays among them.
+
+    In the middle is a stretch that is repeated: it has a segment that stands in several places.
+    """
+    builder = Builder()
+    x = builder.input(array_type((), np.dtype(float)))
+    z = builder.input(array_type((), np.dtype(complex)))
+    s = builder.input(array_type((), np.dtype(np.float32)))
+    a = builder.input(array_type((3,), np.dtype(float)))
+    add, tanh, less, where = (UFUNCS[f] for f in (np.add, np.tanh, np.less, np.logical_xor))
+    kinds = [[x], [z], [s], [a], list(builder.emit(operation(less), (x, x)))]
+    for number in range(count):
+        pool = kinds[int(generator.integers(len(kinds)))]
+        one, other = (pool[int(generator.integers(len(pool)))] for _ in range(2))
+        boolean = one.type.dtype.kind == "b"
+        (both,) = builder.emit(operation(where if boolean else add), (one, other))
+        result = both if boolean else builder.emit(operation(tanh), (both,))[0]
+        pool.append(result)
+        if number == count // 2:
+            for _ in range(400):
+                (x,) = builder.emit(operation(tanh), builder.emit(operation(add), (x, kinds[0][0])))
+            kinds[0].append(x)
+        if number % 7 == 0:
+            kinds[4] += builder.emit(operation(less), (kinds[0][-1], kinds[0][0]))
+    outputs = [
+        atom for pool in kinds for atom in (pool[0], pool[-1], pool[-1], pool[len(pool) // 2])
+    ]
+    return builder.build(outputs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_go_from_segment_to_segment(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    program = numbers_of_many_kinds(600, generator)
+    pieces = cut(program)
+    assert pieces is not None
+    assert 4 < len(pieces.single()) < len(pieces.segments)
+    x, y = generator.normal(size=2)
+    given = (x, np.complex128(complex(x, y)), np.float32(y), generator.normal(size=3))
+    function = NativeExecutor().compile(program, Needs(precise=True))
+    for got, wanted in zip(results(function, *given), interpreted(program)(*given), strict=True):
+        tolerance = 1e-5 if np.asarray(got).dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 

@@ -24,13 +24,15 @@ from adjoint.executors.native.machine.module import Block, Value, register_type
 def convert(
     block: Block, faults: list[Fault], value: Value, dtype: np.dtype[Any], weak: bool = False
 ) -> Value:
-    """The value in another dtype; complex to real takes the real part.
+    """The value in another dtype; complex to real takes the real part, to a boolean both.
 
     weak: whether the value is a Python number, which must fit the dtype when it is an integer.
     """
     if value.dtype == dtype:
         return value
     writer = ElementWriter(block, faults)
+    if dtype == BOOLEAN:
+        return truth(writer, value)
     if dtype.kind == "c":
         part = part_dtype(dtype)
         real = _convert_real(writer, real_part(value), part, weak)
@@ -43,8 +45,6 @@ def convert(
 def _convert_real(writer: ElementWriter, x: Value, dtype: np.dtype[Any], weak: bool) -> Value:
     if x.dtype == dtype:
         return x
-    if dtype == BOOLEAN:
-        return truth(writer, x)
     if x.dtype.kind == "f" and dtype.kind != "f":
         return _float_to_integer(writer, x, dtype)
     if dtype.kind == "f":

@@ -22,13 +22,13 @@ from adjoint.executors.native.elements.complex_numbers import (
     power_of_complex,
     real_of,
 )
-from adjoint.executors.native.elements.conversions import convert, truth
+from adjoint.executors.native.elements.conversions import convert
 from adjoint.executors.native.elements.formulas import written
 from adjoint.executors.native.elements.functions import call, power_log
 from adjoint.executors.native.elements.inner_loops import emit_loop, has_loop
 from adjoint.executors.native.elements.integers import WRAPPING, fault_of_overflow
 from adjoint.executors.native.elements.rules import COMPANIONS, RULES, Rule
-from adjoint.executors.native.elements.writer import BOOLEAN, ElementWriter, Fault
+from adjoint.executors.native.elements.writer import ElementWriter, Fault
 from adjoint.executors.native.machine.module import Block, Value
 from adjoint.executors.native.machine.ufuncs import is_special, ufunc_of
 from adjoint.primitives.declaration import Primitive
@@ -148,10 +148,7 @@ def emit(
     loop = _loop(primitive, _signature(operand_types))
     assert loop is not None  # else it is not supported
     converted = [
-        # As an operand a complex number is true if either part is; a cast takes the real one.
-        truth(writer, operand)
-        if dtype == BOOLEAN
-        else convert(block, faults, operand, dtype, python)
+        convert(block, faults, operand, dtype, python)
         for operand, dtype, python in zip(operands, loop, weak, strict=False)
     ]
     if primitive is INTEGER_POWER and _supports_power(loop[0].kind, params["exponent"], precise):

@@ -9,41 +9,86 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.emission.writer import Find, in_tables
+from adjoint.executors.native.machine.module import Block, Module
 from adjoint.executors.native.preparation.segments import Cut
-from adjoint.executors.native.schedule.storage import Allocator
+from adjoint.executors.native.schedule.storage import ALIGNMENT, Allocator
 from adjoint.program import Program, Variable
 
 _WORKSPACE, _INPUT, _OUTPUT = range(3)
-_SMALLEST: Final = 16
+_WORD: Final = 8  # bytes; complex numbers take two
 
 
 def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
     """For each call, where each input and output is (see `_entry`); and the bytes in all."""
     where: dict[Variable, int] = {v: _entry(n, _INPUT) for n, v in enumerate(program.inputs)}
-    slots: dict[Variable, int] = {}
     waiting = _output_places(program, cut)
     last: dict[Variable, int] = {}
     for number, segment in enumerate(cut.segments):
-        for variable in segment.inputs:
-            last[variable] = number
-    ends: dict[int, list[int]] = {}
-    allocator = Allocator()
-    rows = []
+        last.update(dict.fromkeys(segment.inputs, number))
+    ends: dict[int, list[Variable]] = {}
+    slots: dict[Variable, int] = {}
+    arrays, numbers = Allocator(), _Numbers()
     for number, segment in enumerate(cut.segments):
-        row = [where[variable] for variable in segment.inputs]
         for variable in segment.outputs:
             if variable in waiting:
                 where[variable] = _entry(waiting[variable], _OUTPUT)
+                continue
+            type_ = variable.type
+            taken = arrays.take(type_.size * type_.dtype.itemsize) if type_.ndim else None
+            slots[variable] = numbers.take(type_.dtype.itemsize) if taken is None else taken
+            ends.setdefault(last.get(variable, number), []).append(variable)
+        for variable in ends.pop(number, []):
+            if variable.type.ndim:
+                arrays.free.append(slots[variable])
             else:
-                size = max(variable.type.size * variable.type.dtype.itemsize, _SMALLEST)
-                slots[variable] = slot = allocator.take(size)
-                where[variable] = _entry(allocator.slots[slot][0], _WORKSPACE)
-                ends.setdefault(last.get(variable, number), []).append(slot)
-            row.append(where[variable])
-        rows.append(row)
-        allocator.free += ends.pop(number, [])
-    return rows, allocator.size
+                numbers.free(slots[variable], variable.type.dtype.itemsize)
+    for variable, slot in slots.items():
+        offset = slot if not variable.type.ndim else numbers.bytes + arrays.slots[slot][0]
+        where[variable] = _entry(offset, _WORKSPACE)
+    rows = [[where[v] for v in (*segment.inputs, *segment.outputs)] for segment in cut.segments]
+    return rows, numbers.bytes + arrays.size
+
+
+class _Numbers:
+    """Gives out memory for single numbers, side by side, so that a line of the cache has many."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._free: dict[int, list[int]] = {_WORD: [], 2 * _WORD: []}
+
+    @property
+    def bytes(self) -> int:
+        """Those of all, as arrays behind them are aligned."""
+        return -(-self._size // ALIGNMENT) * ALIGNMENT
+
+    def take(self, size: int) -> int:
+        """The offset of so many bytes, at most two words."""
+        size = _WORD if size <= _WORD else 2 * _WORD
+        if self._free[size]:
+            return self._free[size].pop()
+        self._size += size
+        return self._size - size
+
+    def free(self, offset: int, size: int) -> None:
+        """Let others have what was taken for a number of so many bytes."""
+        self._free[_WORD if size <= _WORD else 2 * _WORD].append(offset)
+
+
+def placed(row: Sequence[int], inputs: int, workspace_offset: int) -> Find:
+    """Where the function of a segment that is called once finds what its row tells.
+
+    It is given the program's own tables. inputs: how many entries of the row are inputs.
+    """
+
+    def find(block: Block, kind: str, number: int) -> str:
+        entry = row[number if kind == "input" else inputs + number]
+        if entry % 4 == _WORKSPACE:
+            offset = entry // 4 - workspace_offset
+            return block.op(f"getelementptr i8, ptr %workspace, i64 {offset}")
+        return in_tables(block, "input" if entry % 4 == _INPUT else "output", entry // 4)
+
+    return find
 
 
 def _entry(number: int, kind: int) -> int:
@@ -73,18 +118,28 @@ def emit_calls(
 ) -> None:
     """Add `@program`: one call after the other, as the table says.
 
-    functions: of the templates. workspace_offset: where the workspace of the segments begins.
+    functions: of the templates; those that are called once find the values themselves, as `placed`
+    says. workspace_offset: where the workspace of the segments begins.
     """
-    width = max(map(len, rows))
+    single = cut.single()
+    rows = [
+        [] if segment.template in single else row
+        for segment, row in zip(cut.segments, rows, strict=True)
+    ]
+    width = max(1, *map(len, rows))
     flat = [entry for row in rows for entry in (*row, *[0] * (width - len(row)))]
     most = max(1, *(len(template.inputs) for template in cut.templates))
     results = max(1, *(len(template.outputs) for template in cut.templates))
     table, kinds = module.fresh("calls"), module.fresh("kinds")
+    counts = [
+        [-1 if number in single else count for number, count in enumerate(numbers)]
+        for numbers in zip(*[(len(t.inputs), len(t.outputs)) for t in cut.templates], strict=True)
+    ]
     module.functions += [
         _array(table, "i64", flat),
         _array(kinds, "i32", [segment.template for segment in cut.segments]),
-        _array(f"{kinds}.inputs", "i64", [len(template.inputs) for template in cut.templates]),
-        _array(f"{kinds}.outputs", "i64", [len(template.outputs) for template in cut.templates]),
+        _array(f"{kinds}.inputs", "i64", counts[0]),
+        _array(f"{kinds}.outputs", "i64", counts[1]),
         f"@{kinds}.functions = internal constant [{len(functions)} x ptr] "
         f"[{', '.join(f'ptr @{name}' for name in functions)}]",
         _FILL,
@@ -162,7 +217,10 @@ loop:
                   ptr %workspace)
   %function.at = getelementptr ptr, ptr @{kinds}.functions, i32 %kind
   %function = load ptr, ptr %function.at
-  %one = call i32 %function(ptr %given, ptr %made, ptr %space, ptr %state)
+  %single = icmp slt i64 %input.count, 0
+  %from = select i1 %single, ptr %inputs, ptr %given
+  %into = select i1 %single, ptr %outputs, ptr %made
+  %one = call i32 %function(ptr %from, ptr %into, ptr %space, ptr %state)
   %status = or i32 %before, %one
   %stopped = icmp ugt i32 %one, 1
   br i1 %stopped, label %leave, label %on

@@ -139,7 +139,7 @@ class DividedLoop:
         last = part.control.least(block.op(f"add i64 {first}, {length}"), str(extent))
         part.rounds(self.loop, turns, Range(first, last) if private else None)
         stride = self._store_results()
-        fault = block.op(f"zext i1 {part.values.faulty()} to i32")
+        fault = block.op(f"zext i1 {part.values.finish()} to i32")
         at = block.op(f"getelementptr i8, ptr %context, i64 {_FAULT}")
         block.op(f"atomicrmw or ptr {at}, i32 {fault} monotonic")
         block.do("ret void")

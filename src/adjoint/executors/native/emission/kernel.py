@@ -6,7 +6,7 @@ from typing import Final
 
 from adjoint.executors.native.emission.dividing import DividedLoop
 from adjoint.executors.native.emission.loops import ProgramWriter
-from adjoint.executors.native.emission.writer import Writer
+from adjoint.executors.native.emission.writer import Find, Writer, in_tables
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.schedule.layout import Layout
@@ -18,11 +18,11 @@ LONG: Final = 1000
 APART: Final = 2000.0
 
 
-def emit_kernel(module: Module, layout: Layout, name: str) -> None:
-    """Add the kernel as a function of this name."""
+def emit_kernel(module: Module, layout: Layout, name: str, find: Find = in_tables) -> None:
+    """Add the kernel as a function of this name. find: where its inputs and outputs are."""
     writer = ProgramWriter(module, layout)
     module.alias_tag(0)
-    writer.bases("%inputs", "%outputs", "%workspace")
+    writer.bases(find)
     long = sum(map(instances, layout.scheduler.graph.nodes)) > LONG
     for variable, place in layout.storage.places.items():
         if place.kind == "stack":
@@ -37,7 +37,7 @@ def emit_kernel(module: Module, layout: Layout, name: str) -> None:
             _add_time(writer, before, layout.timed + number)
         if number in layout.pauses:
             _pause(writer)
-    status = writer.values.faulty()
+    status = writer.values.finish()
     writer.block.do(f"ret i32 {writer.block.op(f'zext i1 {status} to i32')}")
     header = (
         f"define internal i32 @{name}(ptr noalias %inputs, ptr noalias %outputs, "

@@ -152,7 +152,7 @@ class _Constructs:
                     self.writer.define_number(variable, body.result(number))
         self._barrier()
         for body in self.bodies:
-            self.writer.values.faults.append((body.values.faulty(), 0))
+            self.writer.values.faults.append((body.values.finish(), 0))
         self.writer.values.flush_faults()
 
     def _barrier(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -28,6 +28,16 @@ from adjoint.program import Variable
 SHORT: Final = 24  # instances of a body that is written several times
 MOST_BETWEEN: Final = 2  # ranges of rounds outside of zones that are written one by one
 ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
+
+
+# Writes the pointer to an input or output ("input", "output") of a number.
+Find = Callable[[Block, str, int], str]
+
+
+def in_tables(block: Block, kind: str, number: int) -> str:
+    """The pointer that the table of a function's inputs or outputs holds."""
+    at = block.op(f"getelementptr ptr, ptr %{kind}s, i64 {number}")
+    return block.op(f"load ptr, ptr {at}, align 8, !invariant.load !0")
 
 
 @dataclass(frozen=True)
@@ -65,23 +75,22 @@ class Writer:
 
     # --- where things are -------------------------------------------------------------------------
 
-    def bases(self, inputs: str, outputs: str, workspace: str) -> None:
+    def bases(self, find: Find) -> None:
         """Pointers to all that is not on the stack, and the numbers among the inputs."""
         for variable, place in self.layout.storage.places.items():
             if place.kind == "workspace":
-                base = self.block.op(f"getelementptr i8, ptr {workspace}, i64 {place.number}")
+                base = self.block.op(f"getelementptr i8, ptr %workspace, i64 {place.number}")
             elif place.kind == "stack":
                 continue
             else:
-                array = inputs if place.kind == "input" else outputs
-                base = self.pointer_at(array, place.number)
+                base = find(self.block, place.kind, place.number)
                 if place.start:
                     base = self.block.op(f"getelementptr i8, ptr {base}, i64 {place.start}")
             self.memory.bases[variable] = base
         for number, variable in enumerate(self.layout.scheduler.graph.program.inputs):
             if variable.type.ndim:
                 continue
-            self.memory.bases[variable] = self.pointer_at(inputs, number)
+            self.memory.bases[variable] = find(self.block, "input", number)
             self.memory.places[variable] = MemoryPlace("input", number, (), (), 0, 0, 0)
             value = self.memory.load(variable, ())
             self.memory.frame.registers[variable] = {(): value}
@@ -91,11 +100,6 @@ class Writer:
         if place.tag not in self.reserved:
             self.reserved[place.tag] = self.block.stack(f"[{max(place.bytes, 1)} x i8]")
         self.memory.bases[variable] = self.reserved[place.tag]
-
-    def pointer_at(self, array: str, number: int) -> str:
-        """A pointer out of an array of pointers."""
-        at = self.block.op(f"getelementptr ptr, ptr {array}, i64 {number}")
-        return self.block.op(f"load ptr, ptr {at}, align 8, !invariant.load !0")
 
     # --- items ------------------------------------------------------------------------------------
 

@@ -92,6 +92,8 @@ class ArrayNode:
 
     def iteration(self) -> list[Label]:
         """All labels that it runs over, found and without repetition."""
+        if not self.labels and not self.reduced:
+            return []
         own = [label.find() for label in self.walked() if label is not None]
         return list(dict.fromkeys([*own, *(label.find() for label in self.reduced)]))
 

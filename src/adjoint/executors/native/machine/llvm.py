@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,12 @@ class Machine:
             return () if self._vector_library is None else (self._vector_library,)
         return self._c_libraries
 
+    @cached_property
+    def _implied(self) -> dict[str, int]:
+        """The addresses of what LLVM may call of its own accord, where this process has it."""
+        addresses = {name: self.find(name) for name in _IMPLIED}
+        return {name: at for name, at in addresses.items() if at is not None}
+
     # --- compilation -----------------------------------------------------------------------------
 
     def compile(self, text: str, effort: Effort | None = None, *, verify: bool = False) -> Code:
@@ -364,9 +370,8 @@ class Machine:
             builder.add_object_img(image)
         for name in external:
             builder.import_symbol(name, self.resolve(name))
-        for name in _IMPLIED:
-            address = self.find(name)
-            if address is not None and name not in external:
+        for name, address in self._implied.items():
+            if name not in external:
                 builder.import_symbol(name, address)
         for name in defined:
             builder.export_symbol(name)

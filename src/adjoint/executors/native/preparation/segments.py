@@ -7,6 +7,7 @@ the time to compile grows no faster than the program.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -51,6 +52,11 @@ class Cut:
 
     segments: list[TemplateCall]
     templates: list[Program]
+
+    def single(self) -> set[int]:
+        """The templates of one segment only."""
+        calls = Counter(segment.template for segment in self.segments)
+        return {template for template, count in calls.items() if count == 1}
 
 
 @dataclass

@@ -22,7 +22,13 @@ from adjoint.executors.native.schedule.memory_order import (
     unturned,
 )
 from adjoint.executors.native.schedule.operands import emit_routines, is_product
-from adjoint.executors.native.schedule.order import Item, Scheduler, choose_unrolled, paths
+from adjoint.executors.native.schedule.order import (
+    Item,
+    Loop,
+    Scheduler,
+    choose_unrolled,
+    paths,
+)
 from adjoint.executors.native.schedule.overwriting import candidates, settled
 from adjoint.executors.native.schedule.regions import (
     Region,
@@ -282,6 +288,8 @@ def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]
 def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     """Arrange the nodes, and then the arrays in memory as the loops walk them."""
     scheduler = scheduled(graph, takes)
+    if not has_loops(scheduler):
+        return scheduler
     fixed = unturned(graph, {*takes, *takes.values()})
     chosen = MemoryOrders(graph, scheduler, fixed).chosen()
     if chosen:
@@ -294,12 +302,17 @@ def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     return scheduler
 
 
+def has_loops(scheduler: Scheduler) -> bool:
+    """Whether anything is arranged in loops; other programs are written out, in their order."""
+    return any(isinstance(item, Loop) for item in scheduler.items)
+
+
 def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
     inlined: frozenset[Variable] = frozenset()
     scheduler = Scheduler(graph, lanes_for, inlined, takes)
     overwritten = set(takes.values())
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS if has_loops(scheduler) else 0):
         more = _cheap(graph, scheduler, overwritten)
         if not more:
             break
