@@ -630,3 +630,22 @@ def test_a_loop_is_found_around_one_that_would_move_too_much() -> None:
     program, _ = captured(steps, np.ones(5))
     (loop,) = _loops(roll(program))
     assert len(loop.params["body"]) > 80
+
+
+def test_rounds_begin_where_least_is_carried() -> None:
+    """And not in the middle of a step, where its first results stand beside the state."""
+
+    def steps(x: Any) -> Any:
+        y = np.zeros(6)
+        for _ in range(12):
+            first = np.sin(y) * x
+            second = np.cos(y + 0.5 * first) * x
+            y = y + 0.1 * (first + 2.0 * second)
+        return y
+
+    program, args = captured(steps, np.linspace(0.0, 1.0, 6))
+    rolled = check_program(roll(program))
+    (loop,) = _loops(rolled)
+    assert loop.params["carried"] == 1
+    for one, other in zip(interpreted(program)(*args), interpreted(rolled)(*args), strict=True):
+        np.testing.assert_array_equal(one, other)

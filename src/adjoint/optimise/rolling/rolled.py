@@ -9,7 +9,13 @@ from itertools import islice
 from typing import Final
 
 from adjoint.loops.declared import SCAN
-from adjoint.optimise.rolling.blocks import Before, RepeatedBlock, Uses, block_of
+from adjoint.optimise.rolling.blocks import (
+    Before,
+    RepeatedBlock,
+    Uses,
+    block_of,
+    carried_bytes,
+)
 from adjoint.optimise.rolling.runs import Codes, Run, codes_with_makers, runs
 from adjoint.optimise.rolling.writing import (
     LoopWriter,
@@ -224,8 +230,9 @@ class _Rolled:
     def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.findings.uses, run, FEWEST_ROUNDS)
-        if block is None or not self._pays(Run(block.start, block.stop, block.period)):
+        if block is None or not self._pays(block.run):
             return None
+        block = self._turned(block, run)
         carried = {
             (source.place, source.result)
             for sources in block.sources
@@ -237,6 +244,22 @@ class _Rolled:
             shorter = Run(block.start, block.stop - block.period, block.period)
             return block_of(self.findings.uses, shorter, FEWEST_ROUNDS - 1)
         return block
+
+    def _turned(self, block: RepeatedBlock, run: Run) -> RepeatedBlock:
+        """The block with rounds that begin where the fewest bytes go from one to the next.
+
+        Where they begin in the middle of a step, what the step has computed so far is carried
+        beside the state that it comes of, and both go on the tape of a derivative.
+        """
+        bytes_by_start = carried_bytes(block)
+        start = min(range(len(bytes_by_start)), key=bytes_by_start.__getitem__)
+        if bytes_by_start[start] == bytes_by_start[0]:
+            return block
+        later = Run(block.start + start, run.stop, block.period)
+        turned = block_of(self.findings.uses, later, FEWEST_ROUNDS)
+        if turned is None or turned.rounds < block.rounds - 1 or not self._pays(turned.run):
+            return block
+        return turned if carried_bytes(turned)[0] < bytes_by_start[0] else block
 
     def _rename(self, atom: Atom) -> Atom:
         if not isinstance(atom, Variable):
