@@ -12,7 +12,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.executors import Needs
-from adjoint.executors.native.lower import native
+from adjoint.executors.native.lowering.lower import native
 from benchmarks.peers import installed, jax_modules
 from benchmarks.table import Table, duration, ratio
 

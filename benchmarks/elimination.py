@@ -10,8 +10,8 @@ import numpy as np
 import optree
 
 import adjoint as ad
-from adjoint.calculus.planning.elimination import EliminationGraph, markowitz, searched
-from adjoint.calculus.planning.mode import ModeName
+from adjoint.calculus.jacobians.planning.elimination import EliminationGraph, markowitz, searched
+from adjoint.calculus.jacobians.planning.mode import ModeName
 from benchmarks.elimination_graphs import executed_count, published_graph
 from benchmarks.elimination_tasks import TASKS, Task, option_slopes
 from benchmarks.measure import Thunk, medians

@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.inputs.arguments import Chosen
+from adjoint.calculus.jacobians.planning.elimination import (
+    EliminationGraph,
+    LinearGraph,
+    OperationCount,
+)
+from adjoint.calculus.jacobians.planning.elimination.graph import without_idle
+from adjoint.calculus.jacobians.planning.elimination.lanes import NOTHING
+from adjoint.calculus.jacobians.planning.jacobians import Differentiated
 from adjoint.calculus.jit.captures import captured_at
-from adjoint.calculus.planning.elimination import EliminationGraph, LinearGraph, OperationCount
-from adjoint.calculus.planning.elimination.graph import without_idle
-from adjoint.calculus.planning.elimination.lanes import NOTHING
-from adjoint.calculus.planning.jacobians import Differentiated
 from adjoint.program import Equation, Program, Variable
 from adjoint.transforms import linearize
 from adjoint.transforms.staging import split_equations

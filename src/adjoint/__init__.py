@@ -2,10 +2,10 @@
 
 from adjoint import interop, manifolds, maps, numpy, scipy, spaces, tensors, testing
 from adjoint.base import errors
-from adjoint.base.containers import register_container
 from adjoint.base.equivalents import absent as _absent  # noqa: F401 - it answers for absent names
 from adjoint.base.namespaces import names_of as _names_of
 from adjoint.base.settings import config
+from adjoint.base.trees.containers import register_container
 from adjoint.calculus import (
     Composition,
     Coordinates,

@@ -15,33 +15,33 @@ from typing import Any, Final, NamedTuple
 
 from numpy import errstate
 
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import (
     AdjointError,
     MissingRuleError,
 )
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.collection import collector_at_rest
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import settings
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
 from adjoint.capture import Captured, Traced, apply, apply_beside, hush, is_known, unwrap
-from adjoint.capture.recording.applying import bare, is_waited_for
-from adjoint.capture.recording.building import forget_needed
-from adjoint.capture.recording.floating_point import not_again
-from adjoint.capture.recording.ran import ready
-from adjoint.capture.recording.trace import current, outermost
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.effects.floating_point import not_again
+from adjoint.capture.recording.effects.repeated_calls import ready
+from adjoint.capture.recording.tracing.applying import bare, is_waited_for
+from adjoint.capture.recording.tracing.building import forget_needed
+from adjoint.capture.recording.tracing.trace import current, outermost
+from adjoint.capture.recording.values.valued import value_of
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import forget_simplified, roll, simplify
+from adjoint.primitives.elementwise.accuracy.slopes import KNOWN
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.slopes import KNOWN
 from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.primitives.structure.moving import BROADCAST, FILL
 from adjoint.program import Equation, Literal, Program, Variable, all_equations, check_program
-from adjoint.transforms.hardness import starts_masks
+from adjoint.transforms.hard_zeros.hardness import starts_masks
 
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long

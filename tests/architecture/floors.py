@@ -41,6 +41,8 @@ SECRETS: dict[str, set[str]] = {"executors": {"spaces", "maps"}}
 
 # The rooms within a room, the lowest first. Files that lie beside them may import them all.
 INNER_ROOMS: dict[str, tuple[str, ...]] = {
+    "capture.clones": ("entering", "stand_ins", "wrapping", "remembering"),
+    "capture.recording": ("tracing", "memory", "values", "effects", "exits"),
     "executors.native": (
         "machine",
         "functions",
@@ -53,6 +55,8 @@ INNER_ROOMS: dict[str, tuple[str, ...]] = {
         "schedule",
         "emission",
         "entry",
+        "lowering",
+        "running",
     ),
 }
 

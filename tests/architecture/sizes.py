@@ -9,6 +9,9 @@ from pathlib import Path
 FILE_LINES = 500
 FUNCTION_LINES = 60  # without the docstring; aim at 40
 LINE_COLUMNS = 100
+ROOM_ENTRIES = 14  # aim at 12
+# The package has the floors themselves, and SciPy's modules are as many as they are.
+LARGE_ROOMS = {".": 24, "scipy": 15}
 
 _OPEN_END = re.compile(r"\b(TODO|FIXME)\b(?!.*#\d)")
 
@@ -30,6 +33,21 @@ def size_violations(path: Path) -> list[str]:
                 place = f"{path}:{node.lineno}: {node.name}"
                 found.append(f"{place} has {length} lines, at most {FUNCTION_LINES}")
     return found
+
+
+def crowded_rooms(source: Path) -> list[str]:
+    """Folders with too many files and folders in them."""
+    rooms = [source, *(path for path in sorted(source.rglob("*")) if path.is_dir())]
+    faults = []
+    for room in rooms:
+        entries = {
+            path.relative_to(room).parts[0] for path in room.rglob("*.py") if path.parent != room
+        } | {path.name for path in room.glob("*.py") if path.name != "__init__.py"}
+        name = str(room.relative_to(source))
+        most = LARGE_ROOMS.get(name, ROOM_ENTRIES)
+        if len(entries) > most:
+            faults.append(f"{name}: {len(entries)} entries, at most {most}")
+    return faults
 
 
 def function_length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

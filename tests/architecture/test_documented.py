@@ -8,7 +8,7 @@ import pytest
 
 import adjoint
 from adjoint.base.errors import ArgumentError
-from adjoint.calculus.arguments import check_callable
+from adjoint.calculus.inputs.arguments import check_callable
 from tests.architecture.documented import documentation_violations, public_names
 
 NAMES = ["", "spaces", "maps", "tensors", "manifolds", "optimize", "implicit", "testing", "errors"]

@@ -9,6 +9,8 @@ from tests.architecture.sizes import (
     FILE_LINES,
     FUNCTION_LINES,
     LINE_COLUMNS,
+    ROOM_ENTRIES,
+    crowded_rooms,
     open_ends,
     size_violations,
 )
@@ -19,6 +21,10 @@ TEXT_FILES = sorted([*PYTHON_FILES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("
 
 def test_sizes() -> None:
     assert [fault for path in PYTHON_FILES for fault in size_violations(path)] == []
+
+
+def test_rooms_are_not_crowded() -> None:
+    assert crowded_rooms(SOURCE) == []
 
 
 def test_no_open_ends_without_an_issue() -> None:
@@ -63,3 +69,16 @@ def test_an_open_end_is_found(tmp_path: Path, line: str) -> None:
 
 def test_an_open_end_with_an_issue_is_fine(tmp_path: Path) -> None:
     assert open_ends(written(tmp_path, "# TODO: faster (#12)\nTODOS = 1")) == []
+
+
+def test_a_crowded_room_is_found(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    for number in range(ROOM_ENTRIES):
+        (room / f"inner{number}").mkdir(parents=True)
+        (room / f"inner{number}" / "a.py").write_text("")
+    (room / "__init__.py").write_text("")
+    (room / "without_code").mkdir()
+    assert crowded_rooms(tmp_path) == []
+    (room / "b.py").write_text("")
+    (fault,) = crowded_rooms(tmp_path)
+    assert "room: 15 entries" in fault

@@ -14,8 +14,8 @@ import numpy as _numpy
 from adjoint.base.arrays import type_of
 from adjoint.capture import Traced, current, from_slot
 from adjoint.capture.numpy.array_api import NUMPY as _namespace
-from adjoint.capture.recording.trace import Trace, enter, leave
-from adjoint.capture.recording.traced import is_known, unwrap
+from adjoint.capture.recording.tracing.trace import Trace, enter, leave
+from adjoint.capture.recording.tracing.traced import is_known, unwrap
 
 __version__ = _numpy.__version__
 _MAKERS = (

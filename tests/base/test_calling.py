@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize
 
 import adjoint as ad
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.signatures.calling import named
 
 # What hands words on to the function, and what answers when it is entered.
 TAKES_ANY = {
@@ -104,4 +104,6 @@ def test_a_named_function_looks_as_it_did() -> None:
         "space",
         "has_aux",
     ]
-    assert ad.grad.__globals__["__name__"] == "adjoint.calculus.gradient"  # where doctest looks
+    assert (
+        ad.grad.__globals__["__name__"] == "adjoint.calculus.first_order.gradient"
+    )  # where doctest looks

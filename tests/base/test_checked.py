@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.checked import check_flag, check_whole, checked, checked_class, generator_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError
+from adjoint.base.signatures.checked import (
+    check_flag,
+    check_whole,
+    checked,
+    checked_class,
+    generator_of,
+)
 from adjoint.spaces import Space
 
 

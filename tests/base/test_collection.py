@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adjoint.base import collection
-from adjoint.base.collection import collector_at_rest, young_collected_alone
+from adjoint.base.process import collection
+from adjoint.base.process.collection import collector_at_rest, young_collected_alone
 
 
 def collects() -> bool:

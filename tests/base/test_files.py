@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjoint.base.files import save, write_whole
+from adjoint.base.process.files import save, write_whole
 
 
 def test_a_file_is_written_over(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.interpreter import check_interpreter
+from adjoint.base.process.interpreter import check_interpreter
 
 
 def test_this_one() -> None:

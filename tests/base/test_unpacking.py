@@ -10,7 +10,7 @@ import optree
 import pytest
 
 from adjoint.base import pytrees
-from adjoint.base.unpacking import is_flat, unpacking
+from adjoint.base.trees.unpacking import is_flat, unpacking
 
 A, B, C = np.ones(2), np.zeros(3), 1.5
 Pair = namedtuple("Pair", "a b")

@@ -9,7 +9,7 @@ import pytest
 import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.base.held import hold
+from adjoint.base.trees.held import hold
 
 X = np.array([1.0, 2.0])
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjoint.calculus.planning import Chain, Order, ProductStep
+from adjoint.calculus.jacobians.planning import Chain, Order, ProductStep
 
 SIZES = st.lists(st.integers(1, 12), min_size=2, max_size=8)
 

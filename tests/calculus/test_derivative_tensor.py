@@ -10,7 +10,7 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.calculus.derivative_tensor import _plan
+from adjoint.calculus.higher_order.derivative_tensor import _plan
 from adjoint.spaces import Euclidean, Weighted
 from adjoint.tensors import InBasis
 

@@ -11,12 +11,17 @@ import optree
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.inputs.arguments import Chosen
+from adjoint.calculus.jacobians.planning.elimination import (
+    EliminationGraph,
+    markowitz,
+    rules,
+    searched,
+)
+from adjoint.calculus.jacobians.planning.elimination.graph import without_idle
+from adjoint.calculus.jacobians.planning.elimination.orders import OrderSearch
+from adjoint.calculus.jacobians.planning.jacobians import Differentiated
 from adjoint.calculus.jit.captures import captured_at
-from adjoint.calculus.planning.elimination import EliminationGraph, markowitz, rules, searched
-from adjoint.calculus.planning.elimination.graph import without_idle
-from adjoint.calculus.planning.elimination.orders import OrderSearch
-from adjoint.calculus.planning.jacobians import Differentiated
 from benchmarks.elimination_graphs import published_graph
 from benchmarks.elimination_tasks import TASKS
 

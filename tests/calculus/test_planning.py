@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
-from adjoint.calculus.planning import Chain, Order, ProductStep, jacobian_program
-from adjoint.calculus.planning.jacobians import best
-from adjoint.calculus.planning.operations import (
+from adjoint.calculus.jacobians.planning import Chain, Order, ProductStep, jacobian_program
+from adjoint.calculus.jacobians.planning.jacobians import best
+from adjoint.calculus.jacobians.planning.operations import (
     program_operations,
 )
 from adjoint.optimise import simplify

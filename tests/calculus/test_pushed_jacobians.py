@@ -9,8 +9,8 @@ import optree
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.planning.jacobians import jacobian_program
-from adjoint.calculus.planning.units import without_units
+from adjoint.calculus.jacobians.planning.jacobians import jacobian_program
+from adjoint.calculus.jacobians.planning.units import without_units
 from adjoint.optimise import simplify
 from adjoint.program import Program, check_program
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
-from adjoint.calculus.planning.operations import program_operations
+from adjoint.calculus.jacobians.planning.operations import program_operations
 from adjoint.calculus.second_order.composition import Twice, with_unit_weight
 from adjoint.maps import BilinearMap, adjoint_error
 from adjoint.optimise import simplify

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import adjoint as ad
-from adjoint.capture.clones import remembered
+from adjoint.capture.clones.remembering import remembered
 
 _ALSO_NATIVE = ("test_programs", "test_indexing")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.tracing.trace import Trace
 
 BUFFER = np.zeros(3)
 TOTAL = np.zeros(1)

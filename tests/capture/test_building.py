@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.recording import building
+from adjoint.capture.recording.tracing import building
 
 X = np.array([1.0, 2.0, 3.0])
 

@@ -16,7 +16,7 @@ import scipy.optimize
 
 import adjoint as ad
 from adjoint.base.settings import settings
-from adjoint.capture.clones import users
+from adjoint.capture.clones.entering import users
 
 SOURCE = '''
 """Common idioms, each of which asks what its argument is."""

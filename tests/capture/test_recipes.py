@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.recording.recipes import RECIPES
+from adjoint.capture.recording.values.recipes import RECIPES
 
 X = np.array([0.7, 0.3, 0.5])
 

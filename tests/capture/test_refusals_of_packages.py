@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.clones.foreign import is_foreign
+from adjoint.capture.clones.entering.foreign import is_foreign
 
 SOURCE = """
 import array, ctypes, ctypes.util, decimal, fractions, statistics, struct

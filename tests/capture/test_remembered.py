@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.clones import remembered
-from adjoint.capture.clones.repeatable import proof_of
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.remembering import remembered
+from adjoint.capture.clones.remembering.repeatable import proof_of
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 from tests.capture.recursions import X, agrees, slope_by_differences
 
 A = np.random.default_rng(0).standard_normal((6, 6))

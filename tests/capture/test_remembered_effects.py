@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.capture.clones.repeatable import proof_of
+from adjoint.capture.clones.remembering.repeatable import proof_of
 from tests.capture.recursions import X, agrees, slope_by_differences
 from tests.capture.test_remembered import paths
 

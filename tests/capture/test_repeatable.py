@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint.capture.clones.repeatable import proof_of
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.remembering.repeatable import proof_of
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 from tests.capture.recursions import X
 from tests.capture.test_remembered import copied_sign, helped, minor, paths, typed, waves
 from tests.capture.test_remembered_effects import counting, drawing, printing, raising, writing

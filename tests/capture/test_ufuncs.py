@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 import adjoint as ad
-from adjoint.capture.numpy.ufuncs import COMPOSED
+from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.special.declaring import SPECIAL
 from tests.capture.comparing import captured_value, is_inexact, leaves, same_derivative, same_values

@@ -19,7 +19,7 @@ import scipy.linalg
 import scipy.stats
 
 import adjoint as ad
-from adjoint.capture.recording.traced import from_array
+from adjoint.capture.recording.tracing.traced import from_array
 
 X = np.array([0.7, 1.3, 0.7])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.planning.operations import program_operations
+from adjoint.calculus.jacobians.planning.operations import program_operations
 
 RNG = np.random.default_rng(8)
 W1, W2 = RNG.normal(size=(3, 4)), RNG.normal(size=(5, 3))

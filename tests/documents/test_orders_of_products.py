@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import adjoint as ad
-from adjoint.calculus.planning import Chain
-from adjoint.calculus.planning.operations import program_operations
+from adjoint.calculus.jacobians.planning import Chain
+from adjoint.calculus.jacobians.planning.operations import program_operations
 
 RNG = np.random.default_rng(3)
 SIZES = st.lists(st.integers(1, 12), min_size=2, max_size=8)

@@ -15,9 +15,9 @@ from adjoint.base.arrays import array_type
 from adjoint.executors import Needs, NumpyExecutor
 from adjoint.executors.numpy import NumpyExecutable
 from adjoint.optimise import simplify
+from adjoint.primitives.elementwise.accuracy.slopes import SECH_SQUARED
 from adjoint.primitives.elementwise.arithmetic import MULTIPLY
 from adjoint.primitives.elementwise.declaring import scale
-from adjoint.primitives.elementwise.slopes import SECH_SQUARED
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD

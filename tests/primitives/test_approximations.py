@@ -9,8 +9,8 @@ import mpmath
 import pytest
 from mpmath import mp, mpf
 
-from adjoint.primitives.elementwise.approximation_tables import TABLES
-from adjoint.primitives.elementwise.approximations import _ZEROS, coefficients
+from adjoint.primitives.elementwise.accuracy.approximation_tables import TABLES
+from adjoint.primitives.elementwise.accuracy.approximations import _ZEROS, coefficients
 
 Form = Callable[[Any], Any]
 

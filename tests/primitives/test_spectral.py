@@ -10,7 +10,7 @@ import pytest
 
 from adjoint import errors
 from adjoint.primitives import PRIMITIVES
-from adjoint.primitives.linear_algebra.divided_differences import Differences
+from adjoint.primitives.linear_algebra.spectra.divided_differences import Differences
 
 RNG = np.random.default_rng(3)
 BASIS = np.linalg.qr(RNG.normal(size=(4, 4)) + 1j * RNG.normal(size=(4, 4)))[0]

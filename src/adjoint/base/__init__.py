@@ -1,3 +1,3 @@
 """Floor 0: errors, array types, pytrees and settings. Imports nothing else of the package."""
 
-from adjoint.base.interpreter import check_interpreter as check_interpreter
+from adjoint.base.process.interpreter import check_interpreter as check_interpreter

@@ -17,8 +17,8 @@ from inspect import Parameter, Signature
 from typing import Any, TypedDict, Unpack, cast
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
-from adjoint.base.linear_algebra_threads import linear_algebra_on
 from adjoint.base.packages import PackageChoice, check_apart, choice_of, names_of, without
+from adjoint.base.process.linear_algebra_threads import linear_algebra_on
 
 
 class GivenEngine:

@@ -1,7 +1,6 @@
 """Floor 9: the calculus that users call."""
 
 from adjoint.calculus import implicit, optimize
-from adjoint.calculus.batching import vmap
 from adjoint.calculus.control_flow import (
     checkpoint,
     cond,
@@ -10,21 +9,15 @@ from adjoint.calculus.control_flow import (
     switch,
     while_loop,
 )
-from adjoint.calculus.coordinates import Coordinates
 from adjoint.calculus.custom.function import linear, primitive
-from adjoint.calculus.derivative import derivative, jvp, linearize, vjp
-from adjoint.calculus.derivative_tensor import derivative_tensor
-from adjoint.calculus.gradient import differential, grad, value_and_grad
-from adjoint.calculus.inspecting.kinks import Kink, kinks
-from adjoint.calculus.inspecting.nans import NaNPlace, NaNReport, NaNStep, explain_nan
-from adjoint.calculus.inspecting.node import Node, Nodes
-from adjoint.calculus.inspecting.nodes import nodes
-from adjoint.calculus.inspecting.programs import ProgramView, program
-from adjoint.calculus.jacobian import jacobian
-from adjoint.calculus.jit import explain, jit
-from adjoint.calculus.linear_transpose import linear_transpose
-from adjoint.calculus.metrics import pullback_metric
-from adjoint.calculus.operators import (
+from adjoint.calculus.first_order.coordinates import Coordinates
+from adjoint.calculus.first_order.derivative import derivative, jvp, linearize, vjp
+from adjoint.calculus.first_order.gradient import differential, grad, value_and_grad
+from adjoint.calculus.first_order.linear_transpose import linear_transpose
+from adjoint.calculus.first_order.metrics import pullback_metric
+from adjoint.calculus.first_order.stopping import stop_gradient
+from adjoint.calculus.higher_order.derivative_tensor import derivative_tensor
+from adjoint.calculus.higher_order.operators import (
     Estimate,
     ProbeKind,
     biharmonic,
@@ -36,8 +29,18 @@ from adjoint.calculus.operators import (
     second_order_operator,
     value_grad_laplacian,
 )
-from adjoint.calculus.planning import Mode
-from adjoint.calculus.planning.plan import JacobianPlan, plan
+from adjoint.calculus.higher_order.taylor import taylor
+from adjoint.calculus.inspecting.kinks import Kink, kinks
+from adjoint.calculus.inspecting.nans import NaNPlace, NaNReport, NaNStep, explain_nan
+from adjoint.calculus.inspecting.node import Node, Nodes
+from adjoint.calculus.inspecting.nodes import nodes
+from adjoint.calculus.inspecting.programs import ProgramView, program
+from adjoint.calculus.jacobians.jacobian import jacobian
+from adjoint.calculus.jacobians.planning import Mode
+from adjoint.calculus.jacobians.planning.plan import JacobianPlan, plan
+from adjoint.calculus.jacobians.sparsity.patterns import sparsity
+from adjoint.calculus.jit import explain, jit
+from adjoint.calculus.rows.batching import vmap
 from adjoint.calculus.second_order import (
     Composition,
     hessian,
@@ -45,9 +48,6 @@ from adjoint.calculus.second_order import (
     lagrangian_hessian,
     second_derivative,
 )
-from adjoint.calculus.sparsity.patterns import sparsity
-from adjoint.calculus.stopping import stop_gradient
-from adjoint.calculus.taylor import taylor
 from adjoint.primitives.elementwise.kink_table import KinkKind
 
 __all__ = [

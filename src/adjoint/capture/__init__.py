@@ -3,7 +3,7 @@
 from adjoint.capture import joints
 from adjoint.capture.capture import Captured, capture, traced_type, with_cells
 from adjoint.capture.clones import interception
-from adjoint.capture.numpy import array_api, emath, methods, operators, ufunc_methods, ufuncs
+from adjoint.capture.numpy import array_api
 from adjoint.capture.numpy.indexing import assigning
 from adjoint.capture.numpy.linalg import decompositions as linalg_decompositions
 from adjoint.capture.numpy.linalg import fft as numpy_fft
@@ -14,6 +14,7 @@ from adjoint.capture.numpy.making import grids as numpy_grids
 from adjoint.capture.numpy.making import making as numpy_making
 from adjoint.capture.numpy.making import mapping as numpy_mapping
 from adjoint.capture.numpy.making import padding as numpy_padding
+from adjoint.capture.numpy.operations import emath, methods, operators, ufunc_methods, ufuncs
 from adjoint.capture.numpy.polynomials import old_polynomials as numpy_old_polynomials
 from adjoint.capture.numpy.polynomials import polynomial as numpy_polynomial
 from adjoint.capture.numpy.reducing import histogram as numpy_histogram
@@ -24,12 +25,19 @@ from adjoint.capture.numpy.reducing import statistics as numpy_statistics
 from adjoint.capture.numpy.shaping import answers as numpy_answers
 from adjoint.capture.numpy.shaping import arranging as numpy_arranging
 from adjoint.capture.numpy.shaping import arrays as numpy_arrays
-from adjoint.capture.recording import questions
-from adjoint.capture.recording.applying import apply, apply_beside, concrete, hush, peek, settle
-from adjoint.capture.recording.awaited import AwaitedArray, stood_for
-from adjoint.capture.recording.escape import closes_over, sealed
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, from_slot, is_known, unwrap, wrap
+from adjoint.capture.recording.exits import questions
+from adjoint.capture.recording.exits.escape import closes_over, sealed
+from adjoint.capture.recording.tracing.applying import (
+    apply,
+    apply_beside,
+    concrete,
+    hush,
+    peek,
+    settle,
+)
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_known, unwrap, wrap
+from adjoint.capture.recording.values.awaited_arrays import AwaitedArray, stood_for
 from adjoint.capture.scipy import sparse
 from adjoint.capture.scipy import table as scipy_table
 

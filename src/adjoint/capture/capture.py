@@ -12,36 +12,42 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, class_name, is_numeric, type_of
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import AdjointError, ArgumentTypeError, DroppedDerivativeError
-from adjoint.base.held import hold, holds, may_change, values_in
 from adjoint.base.settings import settings
-from adjoint.capture.clones.foreign import refusal_of
+from adjoint.base.trees.containers import container_advice
+from adjoint.base.trees.held import hold, holds, may_change, values_in
+from adjoint.capture.clones.entering.foreign import refusal_of
+from adjoint.capture.clones.entering.users import is_installed, is_users_file
 from adjoint.capture.clones.rebinding import rebound, store_globals
-from adjoint.capture.clones.shadows import forget_changed
-from adjoint.capture.clones.users import is_installed, is_users_file
+from adjoint.capture.clones.stand_ins.shadows import forget_changed
 from adjoint.capture.facts.past import Past, check_stale
 from adjoint.capture.facts.remains import give_values
-from adjoint.capture.recording.applying import note_value, settle, slot_in
-from adjoint.capture.recording.building import (
+from adjoint.capture.recording.effects.floating_point import spoken
+from adjoint.capture.recording.effects.repeated_calls import ready
+from adjoint.capture.recording.effects.script import Script
+from adjoint.capture.recording.effects.value_errors import ask_for_errors
+from adjoint.capture.recording.exits.questions_alone import warn_of_questions_alone
+from adjoint.capture.recording.memory.views import cell_of
+from adjoint.capture.recording.tracing.applying import note_value, settle, slot_in
+from adjoint.capture.recording.tracing.building import (
     Needed,
     all_of,
     merge_constants,
     needed_by,
     program_of,
 )
-from adjoint.capture.recording.constants import check_plain
-from adjoint.capture.recording.filled import Filled
-from adjoint.capture.recording.floating_point import spoken
-from adjoint.capture.recording.questioned import warn_of_questions_alone
-from adjoint.capture.recording.raising import ask_for_errors
-from adjoint.capture.recording.ran import ready
-from adjoint.capture.recording.script import Script
-from adjoint.capture.recording.trace import Trace, captures, current, enter, leave
-from adjoint.capture.recording.traced import Traced, begin_births, end_births, from_slot, is_cell
-from adjoint.capture.recording.valued import value_of
-from adjoint.capture.recording.verified import check_values
-from adjoint.capture.recording.views import cell_of
+from adjoint.capture.recording.tracing.constants import check_plain
+from adjoint.capture.recording.tracing.trace import Trace, captures, current, enter, leave
+from adjoint.capture.recording.tracing.traced import (
+    Traced,
+    begin_births,
+    end_births,
+    from_slot,
+    is_cell,
+)
+from adjoint.capture.recording.values.containers import Filled
+from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.values.verified import check_values
 from adjoint.capture.rounds.sites import forget_loops
 from adjoint.program import Program
 
@@ -91,7 +97,7 @@ class Captured:
 
     @property
     def ran(self) -> list[Any]:
-        """What it has called of functions that it does not enter (see `ran.py`)."""
+        """What it has called of functions that it does not enter (see `repeated_calls.py`)."""
         return self.trace.ran
 
     @property

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from adjoint.base.settings import UNDER_WAY
-from adjoint.capture.clones import interception, reaching, rebinding, users
+from adjoint.capture.clones import callee, interception, rebinding
+from adjoint.capture.clones.entering import users
 from adjoint.capture.facts import remains, settled
-from adjoint.capture.numpy import methods, table, ufuncs
+from adjoint.capture.numpy import table
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
-from adjoint.capture.recording import applying, entries, escape, texts, valued, views
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import current
+from adjoint.capture.numpy.operations import methods, ufuncs
+from adjoint.capture.recording.effects import texts
+from adjoint.capture.recording.exits import entries, escape
+from adjoint.capture.recording.memory import views
+from adjoint.capture.recording.tracing import applying
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.values import valued
 from adjoint.capture.rounds import sites
 from adjoint.capture.scipy import sparse
 
@@ -18,7 +24,7 @@ hooks.fill(
     alias=views.maybe_alias,
     as_operand=table.as_operand,
     attribute=methods.attribute,
-    called=lambda function: reaching.CALLEE @ function,
+    called=lambda function: callee.CALLEE @ function,
     clone=lambda function: rebinding.clone(function).call,
     defers=sparse.defers,
     entries=entries.entries,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import adjoint as ad
-from adjoint.base.files import save
+from adjoint.base.process.files import save
 from adjoint.commands.case import Case, argument_text, opened
 from adjoint.commands.failure import CommandError, tell, told_in_one_line, writing
 from adjoint.commands.options import (

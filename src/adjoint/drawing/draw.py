@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus import ProgramView, nodes
 from adjoint.drawing.drawing import Drawing
 from adjoint.drawing.graph import Picture, argument_names, of_nodes, of_program, result_names

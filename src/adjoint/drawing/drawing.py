@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import final
 
 from adjoint.base.errors import ArgumentError
-from adjoint.base.files import save
+from adjoint.base.process.files import save
 from adjoint.drawing.page import html_text
 
 

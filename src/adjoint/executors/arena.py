@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 
 LIMIT: Final = 1 << 28  # bytes kept at most while no program runs
 MOST_LENT: Final = 4  # arrays of one type that may be out at once; further ones are plain

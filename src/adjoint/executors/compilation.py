@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakSet
 
 from adjoint.base.errors import ArgumentTypeError, NativeExecutorWarning, NativeUnavailableError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.executors.interface import Executable, Executor, Needs
 from adjoint.program import Program
 

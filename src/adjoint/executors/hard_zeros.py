@@ -1,11 +1,11 @@
 """Programs in which a NaN has turned up among derivatives: run again with hard zeros.
 
 At first NumPy runs the program as it is, which warns of what the user's code does, and then the one
-with masks (see `transforms/hardness.py`). Where that comes often, both become machine code: of the
-first, only what the user wrote, to know whether NumPy would warn. Where infinite data leave a NaN
-even so, a third program, in which they do not move, says what is in its place. The same is tried
-where machine code of the whole often has no results: errors of derivatives, of which nobody is to
-be warned, are none to code that looks at the user's part alone.
+with masks (see `transforms/hard_zeros/hardness.py`). Where that comes often, both become machine
+code: of the first, only what the user wrote, to know whether NumPy would warn. Where infinite data
+leave a NaN even so, a third program, in which they do not move, says what is in its place. The same
+is tried where machine code of the whole often has no results: errors of derivatives, of which
+nobody is to be warned, are none to code that looks at the user's part alone.
 """
 
 from __future__ import annotations

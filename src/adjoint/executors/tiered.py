@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 from numpy import errstate, vdot
 
 from adjoint.base.errors import TapeOverflowError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Settings, settings
 from adjoint.executors.attempt import Attempt
 from adjoint.executors.compilation import Compilation

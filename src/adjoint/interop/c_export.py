@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base.errors import ArgumentError
-from adjoint.executors.native.c_function import c_function
+from adjoint.executors.native.lowering.c_function import c_function
 from adjoint.executors.native.preparation.expansions import with_finite_products
 from adjoint.interop.captured import captured_program
 from adjoint.interop.exported import ExportedC

@@ -14,7 +14,7 @@ from adjoint.optimise import bare, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import roll_if_it_pays
 from adjoint.program import Program, all_equations
-from adjoint.transforms.hardness import hardened, starts_masks
+from adjoint.transforms.hard_zeros.hardness import hardened, starts_masks
 
 _MEANING: Final = (
     "stands for all arguments to come: a file has one program for them. Choose with np.where, "

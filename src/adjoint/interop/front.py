@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args, overload
 
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.interop.exported import Exported, ExportedC
 
 JaxMode = Literal["reverse", "forward", "matrix"]

@@ -21,7 +21,7 @@ from adjoint.program import Atom, Builder, Operation, Program, Variable
 from adjoint.transforms.jvp import push_forward, tangent_type
 from adjoint.transforms.pieces import Halves, Marked, Marks, chosen, spread
 from adjoint.transforms.staging import cut, split_equations
-from adjoint.transforms.taylor import expand
+from adjoint.transforms.taylor_mode.taylor import expand
 from adjoint.transforms.transpose import pull_back
 from adjoint.transforms.vmap import over_batch
 

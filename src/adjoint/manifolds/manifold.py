@@ -7,11 +7,11 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from adjoint.base.checked import Seed, generator_of
 from adjoint.base.errors import ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import tree_map
+from adjoint.base.signatures.checked import Seed, generator_of
 from adjoint.spaces import Euclidean, Space, TangentBundle
-from adjoint.spaces.values import copied, describe
+from adjoint.spaces.elements.values import copied, describe
 
 # Deviations of a point from its manifold that a few dozen roundings can explain.
 ROUNDINGS = 256

@@ -10,7 +10,7 @@ from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.pytrees import flatten, paths, structure_text, unflatten
 from adjoint.manifolds.manifold import Manifold
 from adjoint.spaces import Product, Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 @final

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.base.errors import MembershipError
 from adjoint.manifolds.manifold import ROUNDINGS, ArrayManifold, point_key
-from adjoint.spaces.members import Mismatch
+from adjoint.spaces.elements.members import Mismatch
 from adjoint.spaces.space import Space
 
 

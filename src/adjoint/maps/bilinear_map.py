@@ -7,18 +7,18 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
     MissingTransposeError,
     SpaceMismatchError,
 )
+from adjoint.base.signatures.checked import check_function, checked_class
 from adjoint.maps.linear_map import LinearMap
-from adjoint.spaces.basis import unit
+from adjoint.spaces.elements.basis import unit
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 @checked_class

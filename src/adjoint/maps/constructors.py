@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import tree_map
+from adjoint.base.signatures.checked import checked
 from adjoint.maps.linear_map import LinearMap, singular
 from adjoint.spaces import Covector, Dual, Euclidean, Product, Space, Weighted, infer
-from adjoint.spaces.values import copied, describe
+from adjoint.spaces.elements.values import copied, describe
 
 
 @checked

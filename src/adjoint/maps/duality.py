@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from adjoint.base.checked import Seed, checked
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.signatures.checked import Seed, checked
 from adjoint.maps.bilinear_map import BilinearMap
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Euclidean, Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 @checked

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
+from adjoint.base.signatures.checked import checked
 from adjoint.maps.constructors import rank_one, zero
 from adjoint.maps.duality import require_map
 from adjoint.maps.linear_map import LinearMap

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.spaces.elements.values import is_complex_scalar, weak_scalar
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import is_complex_scalar, weak_scalar
 
 Function = Callable[[Any], Any]
 

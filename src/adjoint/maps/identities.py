@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import Seed, checked, generator_of
+from adjoint.base.signatures.checked import Seed, checked, generator_of
 from adjoint.maps.linear_map import LinearMap
 from adjoint.spaces import Space
 

@@ -9,7 +9,6 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import check_flag, check_function
 from adjoint.base.errors import (
     ArgumentTypeError,
     MembershipError,
@@ -17,11 +16,12 @@ from adjoint.base.errors import (
     MissingTransposeError,
     SpaceMismatchError,
 )
+from adjoint.base.signatures.checked import check_flag, check_function
 from adjoint.maps.functions import Function, added, composed, conjugate, scaling
 from adjoint.maps.lines import column_of, row_of, stacked_lines
 from adjoint.spaces.dual_basis import basis_matrix
+from adjoint.spaces.elements.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe, is_complex_scalar, is_real_scalar, weak_scalar
 
 
 class MatrixBy(Enum):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.spaces.basis import unit
+from adjoint.spaces.elements.basis import unit
 
 
 def column_of(linear_map: Any, index: int) -> Any:

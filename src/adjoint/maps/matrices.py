@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
 from adjoint.maps.linear_map import LinearMap, inverse_matrix, matrix_map
 from adjoint.spaces import Euclidean, Space, Weighted, opaque
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 @checked

@@ -10,20 +10,22 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra import (
     cholesky,
     determinants,
+    least_squares,
+    matrix_functions,
+    orthogonal,
+    sparse,
+    triangular,
+)
+from adjoint.primitives.linear_algebra import systems as linear_algebra
+from adjoint.primitives.linear_algebra.spectra import (
     dilation,
     divided_differences,
     eigen,
     eigen_general,
-    least_squares,
-    matrix_functions,
-    orthogonal,
     rotations,
     singular_values,
-    sparse,
     spectral,
-    triangular,
 )
-from adjoint.primitives.linear_algebra import systems as linear_algebra
 from adjoint.primitives.special import bessel as special_bessel
 from adjoint.primitives.special import densities as special_densities
 from adjoint.primitives.special import distributions as special_distributions

@@ -2,7 +2,7 @@
 
 A zero that arithmetic has made is a number, and times infinity it is NaN. Marks change no value
 where nothing is infinite: a program runs without them, and only where a NaN has turned up again
-with them (`transforms/hardness.py`).
+with them (`transforms/hard_zeros/hardness.py`).
 """
 
 from __future__ import annotations

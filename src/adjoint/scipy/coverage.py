@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.users import file_of, is_users_file
+from adjoint.capture.clones.entering.users import file_of, is_users_file
 from adjoint.capture.scipy.table import (
     CONSTANT,
     REFUSED,

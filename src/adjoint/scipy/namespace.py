@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 
 
 def member(part: str, name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import unwrap_all
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.values.valued import refuse
 from adjoint.capture.scipy.table import SCIPY_OBJECTS, is_traced
 
 

@@ -1,10 +1,10 @@
 """Inner-product spaces: what vectors and covectors are, and how an inner product joins them."""
 
 from adjoint.base.namespaces import names_of as _names_of
-from adjoint.spaces.basis import Basis
-from adjoint.spaces.covector import Covector
 from adjoint.spaces.custom import CustomSpace
 from adjoint.spaces.dual_basis import dual_basis, reciprocal_basis
+from adjoint.spaces.elements.basis import Basis
+from adjoint.spaces.elements.covector import Covector
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.functions import Boundary, Functions
 from adjoint.spaces.inference import infer

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 @checked

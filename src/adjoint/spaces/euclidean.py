@@ -10,9 +10,9 @@ import numpy as np
 
 from adjoint.base.arrays import real_dtype
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
-from adjoint.spaces.members import Mismatch
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 @final

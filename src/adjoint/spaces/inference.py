@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import optree
 
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.pytrees import NAMESPACE, flatten, unflatten
-from adjoint.spaces.covector import Covector
+from adjoint.base.trees.containers import container_advice
+from adjoint.spaces.elements.covector import Covector
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.polynomials.bases import KINDS
 from adjoint.spaces.polynomials.polynomials import space_of_polynomial
 from adjoint.spaces.product import Product
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 def infer(value: Any) -> Space:

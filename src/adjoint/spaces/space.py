@@ -8,17 +8,17 @@ from typing import Any, final
 
 import numpy as np
 
-from adjoint.base.checked import Seed, generator_of
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     SpaceMismatchError,
 )
 from adjoint.base.pytrees import tree_map
-from adjoint.spaces.basis import Basis
-from adjoint.spaces.covector import Covector
-from adjoint.spaces.members import Mismatch, SpaceMembers
-from adjoint.spaces.values import copied, describe
+from adjoint.base.signatures.checked import Seed, generator_of
+from adjoint.spaces.elements.basis import Basis
+from adjoint.spaces.elements.covector import Covector
+from adjoint.spaces.elements.members import Mismatch, SpaceMembers
+from adjoint.spaces.elements.values import copied, describe
 
 
 class Space(SpaceMembers):

@@ -7,12 +7,12 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
-from adjoint.spaces.covector import Covector
-from adjoint.spaces.same_elements import SameElements
+from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.covector import Covector
+from adjoint.spaces.elements.values import describe
+from adjoint.spaces.inner_products.same_elements import SameElements
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 @checked_class

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError, VarianceError
+from adjoint.base.signatures.checked import checked
 from adjoint.spaces import Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 from adjoint.tensors.tensor import Tensor
 
 

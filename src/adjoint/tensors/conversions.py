@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked
 from adjoint.maps import BilinearMap, LinearMap
 from adjoint.maps.linear_map import matrix_map
 from adjoint.spaces import Covector, Space, infer
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 from adjoint.tensors.tensor import Tensor
 
 

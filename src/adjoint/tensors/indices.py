@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.spaces import Dual, Space
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 def spaces_of(spaces: Any, argument: str) -> tuple[Space, ...]:

@@ -7,12 +7,12 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import array_mismatch
-from adjoint.spaces.members import Mismatch
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 from adjoint.tensors.bases import along
 
 

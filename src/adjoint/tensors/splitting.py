@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
+from adjoint.base.signatures.checked import checked
 from adjoint.spaces import Dual, Space
 from adjoint.tensors.products import TensorProduct
 from adjoint.tensors.tensor import Tensor

@@ -9,11 +9,11 @@ from typing import Any, Final, final
 import numpy as np
 import optree
 
-from adjoint.base.checked import check_whole, checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, SpaceMismatchError
 from adjoint.base.pytrees import NAMESPACE
+from adjoint.base.signatures.checked import check_whole, checked_class
 from adjoint.spaces import Space
-from adjoint.spaces.values import copied, describe, is_real_scalar
+from adjoint.spaces.elements.values import copied, describe, is_real_scalar
 from adjoint.tensors.bases import Change, along, changes, in_basis_of, own_basis
 from adjoint.tensors.indices import averaged, order_of, spaces_of, without
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import (
     CheckFailedError,
     MissingRuleError,
     MissingTransposeError,
     ValueNeededError,
 )
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus import grad, jit, jvp, vmap
 from adjoint.maps import MatrixBy, adjoint_error, linearity_error
 from adjoint.testing.derivatives import Derivatives

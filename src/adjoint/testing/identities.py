@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjoint.base.checked import checked, generator_of
 from adjoint.base.errors import AdjointError, ArgumentTypeError, MissingTransposeError
+from adjoint.base.signatures.checked import checked, generator_of
 from adjoint.maps import LinearMap, adjoint_error, linearity_error, space_errors
 from adjoint.spaces import CustomSpace, Product, Space
 from adjoint.testing.report import Outcome, Report, Result

@@ -9,9 +9,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, real_dtype, type_of
-from adjoint.base.containers import container_advice
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
-from adjoint.base.held import hold
+from adjoint.base.trees.containers import container_advice
+from adjoint.base.trees.held import hold
 from adjoint.spaces import Euclidean, Product, Skew, Space, Symmetric, Weighted, infer
 
 _DENSE = 64  # coordinates up to which a random inner product is a full matrix

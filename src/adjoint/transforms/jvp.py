@@ -16,9 +16,9 @@ from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
-from adjoint.transforms.norms import with_norms
 from adjoint.transforms.pieces import present
-from adjoint.transforms.recognised import recognised
+from adjoint.transforms.recognition.norms import with_norms
+from adjoint.transforms.recognition.recognised import recognised
 
 
 def tangent_type(type: ArrayType) -> ArrayType:

@@ -16,11 +16,11 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import HARD, TAME
 from adjoint.program import Atom, Builder, Equation, Program, Variable, operation
-from adjoint.transforms.hardness import masks_of
+from adjoint.transforms.hard_zeros.hardness import masks_of
+from adjoint.transforms.hard_zeros.masks import infinite_entries
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
-from adjoint.transforms.masks import infinite_entries
-from adjoint.transforms.norms import of_nothing
-from adjoint.transforms.shares import with_shares
+from adjoint.transforms.recognition.norms import of_nothing
+from adjoint.transforms.recognition.shares import with_shares
 from adjoint.transforms.staging import Staged, stage
 
 _HOLDERS = frozenset({"scan", "while", "switch", "checkpoint"})

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.calculus.arguments import Chosen
-from adjoint.calculus.operators.frames import STANDARD
-from adjoint.calculus.operators.programs import OperatorKind, operator_program
+from adjoint.calculus.higher_order.operators.frames import STANDARD
+from adjoint.calculus.higher_order.operators.programs import OperatorKind, operator_program
+from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.optimise import simplify
 from tests.calculus.operators.functions import flat_hessian
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjoint.calculus.planning import Mode
-from adjoint.calculus.planning.jacobians import Differentiated, jacobian_program
-from adjoint.calculus.sparsity.compressed import compressed_program
-from adjoint.calculus.sparsity.derivatives import SparseDerivative
+from adjoint.calculus.jacobians.planning import Mode
+from adjoint.calculus.jacobians.planning.jacobians import Differentiated, jacobian_program
+from adjoint.calculus.jacobians.sparsity.compressed import compressed_program
+from adjoint.calculus.jacobians.sparsity.derivatives import SparseDerivative
 from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import simplify
 from adjoint.primitives import PRIMITIVES, EmptySlot

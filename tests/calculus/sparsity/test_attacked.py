@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import adjoint as ad
-from adjoint.calculus.sparsity.colouring import star_colouring
-from adjoint.calculus.sparsity.products import products_of
+from adjoint.calculus.jacobians.sparsity.colouring import star_colouring
+from adjoint.calculus.jacobians.sparsity.products import products_of
 
 
 def test_zeros_of_either_sign_have_patterns_of_their_own() -> None:
@@ -26,7 +26,7 @@ def test_zeros_of_either_sign_have_patterns_of_their_own() -> None:
 
 
 def test_a_pattern_that_asked_for_nan_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adjoint.calculus.sparsity.derivatives import SparseDerivative
+    from adjoint.calculus.jacobians.sparsity.derivatives import SparseDerivative
 
     found: list[Any] = []
     whole = SparseDerivative.pattern

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adjoint.calculus.sparsity import colouring
-from adjoint.calculus.sparsity.colouring import column_colouring, row_colouring, star_colouring
-from adjoint.calculus.sparsity.products import products_of, symmetric_products
+from adjoint.calculus.jacobians.sparsity import colouring
+from adjoint.calculus.jacobians.sparsity.colouring import (
+    column_colouring,
+    row_colouring,
+    star_colouring,
+)
+from adjoint.calculus.jacobians.sparsity.products import products_of, symmetric_products
 
 RNG = np.random.default_rng(4)
 

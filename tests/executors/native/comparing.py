@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors import Needs, NumpyExecutor
-from adjoint.executors.native.lower import lowerable, native
+from adjoint.executors.native.lowering.lower import lowerable, native
 from adjoint.optimise import bare
 from adjoint.program import Literal, Program
 

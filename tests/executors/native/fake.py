@@ -15,7 +15,8 @@ import pytest
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors import Needs, NumpyExecutor
-from adjoint.executors.native import executable, lower
+from adjoint.executors.native.lowering import lower
+from adjoint.executors.native.running import executable
 from adjoint.program import Equation, Program
 
 _PYTHON = {"f": float, "c": complex, "i": int}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors import Needs, NumpyExecutor
-from adjoint.executors.native import lower
+from adjoint.executors.native.lowering import lower
 from adjoint.executors.native.schedule import planning, storage
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable

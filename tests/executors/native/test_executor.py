@@ -18,9 +18,9 @@ from adjoint.executors import NativeExecutor, Needs, NumpyExecutor
 from adjoint.executors.arena import ARENA
 from adjoint.executors.attempt import PATIENCE, Attempt, conforming
 from adjoint.executors.interface import PLAIN, Executable
-from adjoint.executors.native import executable as module
-from adjoint.executors.native.mixed import crossing_bytes
 from adjoint.executors.native.preparation.partition import partition
+from adjoint.executors.native.running import executable as module
+from adjoint.executors.native.running.mixed import crossing_bytes
 from adjoint.optimise import simplify
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
@@ -149,7 +149,7 @@ def test_no_machine_code_for_what_gains_nothing(fake: FakeLowering) -> None:
 
 
 def test_a_missing_compiler_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "adjoint.executors.native.lower", None)
+    monkeypatch.setitem(sys.modules, "adjoint.executors.native.lowering.lower", None)
     with pytest.raises(NativeUnavailableError, match="cannot be loaded"):
         NativeExecutor().compile(program_of(wave, f8(3)))
 

@@ -17,14 +17,14 @@ import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors import Needs
-from adjoint.executors.native import kept, lower
-from adjoint.executors.native.executable import NativeExecutable
 from adjoint.executors.native.executor import NativeExecutor
-from adjoint.executors.native.kept import packed, unpacked
-from adjoint.executors.native.lowered import Calling
+from adjoint.executors.native.lowering import kept, lower
+from adjoint.executors.native.lowering.kept import packed, unpacked
+from adjoint.executors.native.lowering.lowered import Calling
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.object_cache import Counts, object_cache
 from adjoint.executors.native.preparation.segments import OF_SMALL_ARRAYS, cut
+from adjoint.executors.native.running.executable import NativeExecutable
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.gathering import GATHER

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from adjoint.executors.native.elements.rules import RULES, Rule
-from adjoint.executors.native.lower import lowerable
+from adjoint.executors.native.lowering.lower import lowerable
 from adjoint.primitives import PRIMITIVES, EmptySlot
 from adjoint.program import Program
 from tests.cases import Case, cases, compiled

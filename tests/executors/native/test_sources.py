@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import adjoint
-from adjoint.executors.native import sources
-from adjoint.executors.native.sources import ROOMS, digest_of, unchanged_content
+from adjoint.executors.native.lowering import sources
+from adjoint.executors.native.lowering.sources import ROOMS, digest_of, unchanged_content
 from tests.architecture.modules import SOURCE, imports, read_modules
 
 HOUR = 3_600_000_000_000

@@ -10,11 +10,10 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_whole
-from adjoint.base.derived import Parameters, Result, core, derived
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_whole
+from adjoint.base.signatures.derived import Parameters, Result, core, derived
 from adjoint.calculus.control_flow.bodies import (
     Body,
     among,
@@ -26,6 +25,7 @@ from adjoint.calculus.control_flow.bodies import (
     take_apart,
     with_types,
 )
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.capture import Traced, capture, is_known, traced_type, unwrap
 from adjoint.loops.declared import CHECKPOINT, SWITCH
 from adjoint.program import operation

@@ -9,10 +9,9 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag, check_whole
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, ShapeError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag, check_whole
 from adjoint.calculus.control_flow.bodies import (
     Body,
     TakenApart,
@@ -26,6 +25,7 @@ from adjoint.calculus.control_flow.bodies import (
     take_apart,
     with_types,
 )
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.capture import Traced, apply, is_known, traced_type, unwrap
 from adjoint.loops.declared import CHECKPOINT, SCAN, WHILE
 from adjoint.loops.rules import row_type

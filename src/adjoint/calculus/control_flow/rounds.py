@@ -14,9 +14,9 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.capture import Traced, from_slot
-from adjoint.capture.recording.applying import frozen, is_waited_for, slot_in
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, captures, outermost
+from adjoint.capture.recording.tracing.applying import frozen, is_waited_for, slot_in
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace, captures, outermost
 from adjoint.capture.rounds.paths import CONSTANT, LOCAL, VARIABLE, Reference, RoundPart
 from adjoint.capture.rounds.sites import FEWEST, Ended, ReadyLoop
 from adjoint.executors.aside import loop_results

@@ -1,4 +1,7 @@
-"""Functions with rules of the user's own: `primitive`, and `linear` for linear ones."""
+"""Functions with rules of the user's own: `primitive`, and `linear` for linear ones.
+
+And where a rule is missing that only the user can give.
+"""
 
 from adjoint.calculus.custom.function import linear, primitive
 

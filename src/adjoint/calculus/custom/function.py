@@ -12,9 +12,6 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.base.calling import named
-from adjoint.base.checked import check_function, checked
-from adjoint.base.derived import Parameters, Result
 from adjoint.base.errors import (
     AdjointError,
     ArgumentTypeError,
@@ -22,7 +19,9 @@ from adjoint.base.errors import (
     UnknownResultError,
     ValueNeededError,
 )
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_function, checked
+from adjoint.base.signatures.derived import Parameters, Result
 from adjoint.calculus.custom.arguments import (
     Arguments,
     is_operand,
@@ -30,12 +29,13 @@ from adjoint.calculus.custom.arguments import (
     run_function,
 )
 from adjoint.calculus.custom.rules import Rules, Signature, capture_rule, peek_all
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.capture import Traced, apply, current, is_known, traced_type, unwrap, wrap
-from adjoint.capture.clones.attempts import in_attempt
+from adjoint.capture.clones.stand_ins.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
-from adjoint.capture.recording.ran import note_ran
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.valued import attempting, value_of
+from adjoint.capture.recording.effects.repeated_calls import note_ran
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.values.valued import attempting, value_of
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls.custom import CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction

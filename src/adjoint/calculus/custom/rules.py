@@ -33,7 +33,7 @@ from adjoint.capture import (
     traced_type,
     unwrap,
 )
-from adjoint.capture.recording.ran import given
+from adjoint.capture.recording.effects.repeated_calls import given
 from adjoint.primitives.calls.custom import CustomCall, CustomLinear, Marks, Pushed
 from adjoint.program import Builder, Program
 from adjoint.transforms import tangent_type, transpose

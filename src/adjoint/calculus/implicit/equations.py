@@ -10,18 +10,18 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ShapeError, ValueNeededError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.custom.arguments import Arguments, is_operand
-from adjoint.calculus.gradient import value_and_grad
+from adjoint.calculus.first_order.gradient import value_and_grad
 from adjoint.calculus.implicit.linear import require_square
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.problems import Implicit, SolvingOptions
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.solvers import Anderson, Newton, SciPy, as_solver
 from adjoint.calculus.implicit.systems import Facts
-from adjoint.calculus.representation import check_space
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.inputs.representation import check_space
 from adjoint.capture import Captured, Traced, capture, traced_type
 from adjoint.pipeline import prepare
 from adjoint.primitives.calls.solving import IMPLICIT

@@ -12,9 +12,8 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type, type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, UnknownResultError, ValueNeededError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.custom.arguments import (
     Arguments,
     is_operand,
@@ -28,7 +27,8 @@ from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.problems import Problem, Solver, SolvingOptions
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts
-from adjoint.calculus.representation import check_space
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.inputs.representation import check_space
 from adjoint.capture import Traced, traced_type
 from adjoint.primitives.calls.solving import IMPLICIT
 from adjoint.spaces import Space

@@ -11,15 +11,15 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.custom.function import apply_map
 from adjoint.calculus.custom.linear import linear_part, whole_program
 from adjoint.calculus.implicit.layout import CoordinateLayout
 from adjoint.calculus.implicit.linear_solvers import as_linear_solver
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import Facts, Operator
-from adjoint.calculus.representation import check_space
+from adjoint.calculus.inputs.representation import check_space
 from adjoint.capture import Captured, Traced, capture, is_known, traced_type, unwrap
 from adjoint.maps import LinearMap
 from adjoint.pipeline import prepare, run, watch_all

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import check_function, checked_class
 from adjoint.base.errors import ArgumentError, NotConvergedError, SingularError
 from adjoint.base.settings import settings
+from adjoint.base.signatures.checked import check_function, checked_class
 from adjoint.calculus.custom.arguments import fitting, matched
+from adjoint.calculus.first_order.linear_transpose import linear_transpose
 from adjoint.calculus.implicit.krylov import (
     conjugate_gradients,
     generalised_residuals,
@@ -28,7 +29,6 @@ from adjoint.calculus.implicit.systems import (
     Operator,
     SolveRows,
 )
-from adjoint.calculus.linear_transpose import linear_transpose
 from adjoint.capture import sealed
 from adjoint.maps import LinearMap
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import DTypeError, ShapeError, SingularError
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.first_order.stopping import stop_gradient
 from adjoint.calculus.implicit.function import function
 from adjoint.calculus.implicit.linear_solvers import Direct
 from adjoint.calculus.implicit.quadratic_solver import (
@@ -24,7 +25,6 @@ from adjoint.calculus.implicit.quadratic_solver import (
     tightness,
 )
 from adjoint.calculus.implicit.systems import BoundOperator, SolveRows
-from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture import Traced, current
 from adjoint.capture.numpy.table import as_array
 

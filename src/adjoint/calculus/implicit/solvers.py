@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotConvergedError,
     SingularError,
 )
+from adjoint.base.signatures.checked import checked_class
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear_solvers import (
     as_numbers,

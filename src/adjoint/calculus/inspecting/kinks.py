@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.inspecting.recording import (
     LocalDerivatives,
     Question,
@@ -22,7 +22,7 @@ from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.kink_table import CHOOSING, KINKS, SEARCHING, KinkKind, KinkRule
 from adjoint.primitives.structure.reductions import MAX
 from adjoint.program import Equation
-from adjoint.spaces.values import is_real_scalar
+from adjoint.spaces.elements.values import is_real_scalar
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.base.calling import named
 from adjoint.base.errors import NotDifferentiableError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.inspecting.recording import Recording
 from adjoint.calculus.inspecting.walking import (
     Index,
@@ -23,7 +23,7 @@ from adjoint.calculus.inspecting.walking import (
 )
 from adjoint.program import Equation, Program
 from adjoint.transforms import vjp
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 
 class NaNPlace(Enum):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.checked import check_whole
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
+from adjoint.base.signatures.checked import check_whole
 from adjoint.maps import LinearMap
 from adjoint.spaces import Covector, Product, Space
 

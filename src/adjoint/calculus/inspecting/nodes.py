@@ -15,12 +15,12 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, is_numeric, type_of
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.inspecting.node import Node, NodeOperand, Nodes
 from adjoint.calculus.inspecting.recording import LocalDerivatives, Recording
-from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.representation import space_of
 from adjoint.maps import LinearMap
 from adjoint.pipeline import compile_program, run
 from adjoint.program import Equation, Literal, Variable

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.inspecting.loops import LoopsReport, equation_lines, loops_report
 from adjoint.calculus.inspecting.machine_code import MemoryReport, NativeView
 from adjoint.capture import Captured, Traced, capture, traced_type

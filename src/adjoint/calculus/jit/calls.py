@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric
-from adjoint.base.unpacking import is_flat, unpacking
+from adjoint.base.trees.unpacking import is_flat, unpacking
 from adjoint.capture import Traced, is_known, traced_type
 from adjoint.capture.facts.places import Place, filled
 from adjoint.capture.facts.survey import With

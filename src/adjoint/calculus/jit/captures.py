@@ -17,7 +17,7 @@ from numpy import errstate
 
 from adjoint.base.arrays import is_numeric
 from adjoint.base.settings import settings
-from adjoint.calculus.arguments import Chosen
+from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import Observed, observed, path_of, rehearsed, survey_of
 from adjoint.calculus.jit.kept import mode
@@ -27,9 +27,9 @@ from adjoint.calculus.jit.replay import FEWEST_CALLS, Shelf, shelf_of, way_of
 from adjoint.calculus.jit.stages import StagedProgram, calls_users
 from adjoint.capture import Captured, current, unwrap
 from adjoint.capture.facts.survey import Survey
-from adjoint.capture.recording.floating_point import spoken
-from adjoint.capture.recording.script import Unplayable
-from adjoint.capture.recording.trace import Trace
+from adjoint.capture.recording.effects.floating_point import spoken
+from adjoint.capture.recording.effects.script import Unplayable
+from adjoint.capture.recording.tracing.trace import Trace
 
 _PATHS: Final = 8  # of one entry
 _STRAYS: Final = 4  # new paths in a row, after which nothing is kept of a function for a while

@@ -12,14 +12,14 @@ from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.paths import CompiledStages, Path
 from adjoint.calculus.jit.stages import cut
 from adjoint.capture import Captured, Traced, capture, is_known, unwrap
-from adjoint.capture.clones.users import is_settled_file
+from adjoint.capture.clones.entering.users import is_settled_file
 from adjoint.capture.facts.settled import is_of_text
 from adjoint.capture.facts.survey import Hindrance, Survey
-from adjoint.capture.recording.floating_point import not_again
-from adjoint.capture.recording.guards import Guard
-from adjoint.capture.recording.ran import ready
-from adjoint.capture.recording.script import Script, restore, same_states, states_now
-from adjoint.capture.recording.texts import UnseenError
+from adjoint.capture.recording.effects.floating_point import not_again
+from adjoint.capture.recording.effects.repeated_calls import ready
+from adjoint.capture.recording.effects.script import Script, restore, same_states, states_now
+from adjoint.capture.recording.effects.texts import UnseenError
+from adjoint.capture.recording.tracing.guards import Guard
 from adjoint.executors.compilation import runs_beside_others
 from adjoint.pipeline import (
     Compiled,

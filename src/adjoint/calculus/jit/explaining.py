@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentTypeError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.capture import current

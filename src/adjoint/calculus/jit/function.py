@@ -9,9 +9,6 @@ from typing import Any, Final, Protocol, overload
 
 import numpy as np
 
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import Derived, Parameters, Result, core, derived
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -19,14 +16,17 @@ from adjoint.base.errors import (
     TapeOverflowError,
 )
 from adjoint.base.settings import running_on, settings
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import Derived, Parameters, Result, core, derived
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call
 from adjoint.calculus.jit.kept import Bucket, Quick
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.facts.kinds import PARTS
 from adjoint.capture.facts.writing import with_text
-from adjoint.capture.recording.constants import check_plain
+from adjoint.capture.recording.tracing.constants import check_plain
 from adjoint.executors.xla.device_array import (
     DeviceArray,
     device_in,

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from adjoint.base import pytrees
-from adjoint.base.collection import young_collected_alone
 from adjoint.base.errors import ManyPathsWarning, ProgramError
+from adjoint.base.process.collection import young_collected_alone
 from adjoint.base.settings import Settings, settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.capturing import capture_call, names_of
@@ -24,7 +24,7 @@ from adjoint.calculus.jit.paths import Difference, Path, Tree, following, turn_t
 from adjoint.capture import current, unwrap
 from adjoint.capture.facts.survey import Hindrance, Survey
 from adjoint.capture.facts.writing import Check, with_text
-from adjoint.capture.recording.script import Unplayable
+from adjoint.capture.recording.effects.script import Unplayable
 from adjoint.executors import Attempt
 from adjoint.executors.compilation import runs_beside_others
 from adjoint.pipeline import run

@@ -21,8 +21,8 @@ from adjoint.calculus.jit.capturing import (
 from adjoint.calculus.jit.paths import Path
 from adjoint.capture import Captured, Traced, unwrap
 from adjoint.capture.facts.writing import same
-from adjoint.capture.recording.constants import same_memory
-from adjoint.capture.recording.guards import Guard
+from adjoint.capture.recording.tracing.constants import same_memory
+from adjoint.capture.recording.tracing.guards import Guard
 from adjoint.loops import WHILE
 from adjoint.pipeline import forget_capture, prepare
 from adjoint.program import Operation

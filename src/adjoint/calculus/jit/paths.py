@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.calculus.jit.stages import StagedProgram, StageProgram
-from adjoint.capture.recording.guards import Guard, answer_to
-from adjoint.capture.recording.script import Script, Unplayable, restore
+from adjoint.capture.recording.effects.script import Script, Unplayable, restore
+from adjoint.capture.recording.tracing.guards import Guard, answer_to
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.pipeline import Compiled, compile_program
 from adjoint.program import Program, Variable

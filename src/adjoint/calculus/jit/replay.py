@@ -20,16 +20,16 @@ import numpy as np
 
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import TapeOverflowError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import settings
 from adjoint.calculus.jit.calls import Call
 from adjoint.calculus.jit.kept import STRAYED, Bucket, Quick
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture.bytecode.code import facts_of, reads_of
-from adjoint.capture.clones.users import is_ours
+from adjoint.capture.clones.entering.users import is_ours
 from adjoint.capture.facts.survey import With
 from adjoint.capture.facts.surveying import content_of
-from adjoint.capture.recording.trace import current
+from adjoint.capture.recording.tracing.trace import current
 from adjoint.executors.xla.device_array import (
     device_in,
     device_put,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import type_of
-from adjoint.capture.recording.guards import DONE, FAILS, WHOLE, Guard
+from adjoint.capture.recording.tracing.guards import DONE, FAILS, WHOLE, Guard
 from adjoint.loops import SCAN, WHILE
 from adjoint.pipeline import roll_if_it_pays, watch_all
 from adjoint.primitives import UFUNCS, Primitive

@@ -9,11 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import config, settings
-from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.gradient import value_and_grad
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.first_order.gradient import value_and_grad
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.optimize.directions import DirectionRule, steepest_descent
 from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
 from adjoint.calculus.optimize.line_search import LineSearch, StepRule
@@ -21,9 +22,8 @@ from adjoint.calculus.optimize.progress import Progress, progress_bar
 from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Descent, Iterate, Reason, Step
 from adjoint.calculus.optimize.saved import DescentFile, DescentState, SavedIterate
-from adjoint.calculus.representation import space_of
 from adjoint.spaces import Space, TangentBundle, infer
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 # So many iterations without a lower value or a smaller gradient than any before are no progress.
 _PATIENCE: Final = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.base.checked import checked
+from adjoint.base.signatures.checked import checked
 from adjoint.calculus.optimize.result import Iterate
 
 # (here, the iterate before or None) -> a tangent at here.

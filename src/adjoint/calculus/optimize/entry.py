@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentTypeError, DroppedDerivativeError, ValueNeededError
 from adjoint.capture import current
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 P = ParamSpec("P")
 R = TypeVar("R")

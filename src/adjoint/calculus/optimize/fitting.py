@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError
-from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.jacobian import jacobian
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.jacobians.jacobian import jacobian
 from adjoint.calculus.jit import jit
 from adjoint.calculus.optimize.entry import points_to_argmin
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol, final
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError
+from adjoint.base.signatures.checked import checked_class
 from adjoint.calculus.optimize.ray import Ray, Trial
 from adjoint.calculus.optimize.result import Reason
 

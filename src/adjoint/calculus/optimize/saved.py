@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentError
-from adjoint.base.files import write_whole
+from adjoint.base.process.files import write_whole
 from adjoint.calculus.optimize.result import Iterate, Step
 
 _TITLE: Final = b"adjoint descent 1\n"

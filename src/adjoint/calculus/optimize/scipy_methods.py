@@ -10,16 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import check_callable
-from adjoint.calculus.derivative import derivative
-from adjoint.calculus.gradient import value_and_grad
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.first_order.derivative import derivative
+from adjoint.calculus.first_order.gradient import value_and_grad
+from adjoint.calculus.inputs.arguments import check_callable
+from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
-from adjoint.calculus.representation import space_of
 from adjoint.calculus.second_order import hvp
 from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle, infer
-from adjoint.spaces.values import describe
+from adjoint.spaces.elements.values import describe
 
 
 class _DerivativeOrder(Enum):

@@ -1,4 +1,4 @@
-"""Functions of more rows than memory holds."""
+"""Functions of many rows: of all at once, by `vmap`, or of more than memory holds."""
 
 from adjoint.calculus.rows.source import Rows, rows
 

@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
 from adjoint.base.errors import ArgumentError, RowsError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
 from adjoint.calculus.rows.engines import engine_in_force
 from adjoint.calculus.rows.progress import passes_shown

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
 from adjoint.capture import AwaitedArray
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from adjoint.base.errors import ArgumentError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import config, settings
 from adjoint.calculus.rows.sources import RowSource
 from adjoint.calculus.rows.tree import Results

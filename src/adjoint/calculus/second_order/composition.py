@@ -16,9 +16,9 @@ from typing import Literal as TextLiteral
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.base.choices import member
-from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
-from adjoint.calculus.missing_rules import possible
+from adjoint.base.signatures.choices import member
+from adjoint.calculus.custom.missing_rules import possible
+from adjoint.calculus.jacobians.basis import dimension, from_coordinates, standard_basis
 from adjoint.primitives.elementwise.conversion import conjugate, real
 from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.expression import Expression

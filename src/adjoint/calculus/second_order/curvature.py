@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, NotDifferentiableError
 from adjoint.base.settings import settings
-from adjoint.calculus.arguments import Chosen, check_callable
-from adjoint.calculus.basis import dimension, from_coordinates, standard_basis
+from adjoint.base.signatures.calling import named
+from adjoint.calculus.custom.missing_rules import possible
+from adjoint.calculus.inputs.arguments import Chosen, check_callable
+from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.inputs.representation import space_of
+from adjoint.calculus.jacobians.basis import dimension, from_coordinates, standard_basis
 from adjoint.calculus.jit.captures import captured_at
-from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.missing_rules import possible
-from adjoint.calculus.representation import space_of
 from adjoint.calculus.second_order.composition import (
     Composition,
     CompositionName,

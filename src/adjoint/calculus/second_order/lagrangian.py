@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.base import pytrees
-from adjoint.base.checked import checked
 from adjoint.base.errors import ArgumentTypeError, ShapeError
-from adjoint.calculus.arguments import check_callable
+from adjoint.base.signatures.checked import checked
+from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.second_order.composition import Composition, CompositionName
 from adjoint.calculus.second_order.curvature import second_derivative
 from adjoint.calculus.second_order.products import hessian

@@ -6,23 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
-from adjoint.base.checked import check_flag
-from adjoint.base.derived import First, Parameters, core, derived
 from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
-from adjoint.calculus.arguments import (
+from adjoint.base.signatures.calling import named
+from adjoint.base.signatures.checked import check_flag
+from adjoint.base.signatures.derived import First, Parameters, core, derived
+from adjoint.calculus.first_order.linearisation import split_outputs
+from adjoint.calculus.inputs.arguments import (
     Argnums,
     Chosen,
     check_argnums,
     check_callable,
     refuse_gradient,
 )
-from adjoint.calculus.basis import rows_of
+from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.inputs.representation import represent
+from adjoint.calculus.jacobians.basis import rows_of
+from adjoint.calculus.jacobians.planning import Mode
+from adjoint.calculus.jacobians.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.calculus.jit.replay import replay, replays, way_of
-from adjoint.calculus.leaves import matching_leaves
-from adjoint.calculus.linearisation import split_outputs
-from adjoint.calculus.planning import Mode
-from adjoint.calculus.representation import represent
 from adjoint.calculus.second_order.composition import (
     Composition,
     CompositionName,
@@ -31,7 +32,6 @@ from adjoint.calculus.second_order.composition import (
     as_composition,
     with_unit_weight,
 )
-from adjoint.calculus.sparsity import rows_of_blocks, settled, sparse_results
 from adjoint.capture import Captured
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.expression import Expression

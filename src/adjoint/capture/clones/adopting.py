@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.clones.standing import Stand, content_of
-from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.constants import same_memory
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.places import user_line
-from adjoint.capture.recording.trace import Trace, current, is_guarded, outermost
-from adjoint.capture.recording.traced import Traced, from_array, from_slot, is_known, unwrap
+from adjoint.capture.clones.entering.clone import Stand, content_of
+from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.constants import same_memory
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.places import user_line
+from adjoint.capture.recording.tracing.trace import Trace, current, is_guarded, outermost
+from adjoint.capture.recording.tracing.traced import Traced, from_array, from_slot, is_known, unwrap
 
 
 class Adopted(NamedTuple):

@@ -18,18 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.interpreter import knows_bytecode
+from adjoint.base.process.interpreter import knows_bytecode
 from adjoint.capture.bytecode.assembly import Instruction, depths, put_together, taken_apart
 from adjoint.capture.bytecode.code import CALLED, note_original
 from adjoint.capture.bytecode.writing import Writing
 from adjoint.capture.clones.adopting import NAMED, WRITTEN_CELL, WRITTEN_ITEM
-from adjoint.capture.clones.attempts import note_attempts
-from adjoint.capture.clones.classes import PATTERN
-from adjoint.capture.clones.foreign import is_foreign, is_of_values
-from adjoint.capture.clones.handing import calls_functions
+from adjoint.capture.clones.callee import CALLEE
+from adjoint.capture.clones.entering.foreign import is_foreign, is_of_values
+from adjoint.capture.clones.entering.users import file_of, is_users_file
 from adjoint.capture.clones.overloads import OPERATORS, PRODUCTS, families_of
 from adjoint.capture.clones.reaching import (
-    CALLEE,
     Above,
     Attribute,
     BodyName,
@@ -40,8 +38,10 @@ from adjoint.capture.clones.reaching import (
     WrittenAttribute,
     WrittenName,
 )
-from adjoint.capture.clones.showing import JOINED, PERCENT, Formatted
-from adjoint.capture.clones.users import file_of, is_users_file
+from adjoint.capture.clones.stand_ins.attempts import note_attempts
+from adjoint.capture.clones.stand_ins.classes import PATTERN
+from adjoint.capture.clones.stand_ins.showing import JOINED, PERCENT, Formatted
+from adjoint.capture.clones.wrapping.given_functions import calls_functions
 from adjoint.capture.facts.purity import effect_of
 
 _NULL_LAST = sys.version_info >= (3, 13)  # PUSH_NULL comes after what is called

@@ -17,25 +17,25 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.clones.classes import BUILTINS, Same, class_of
-from adjoint.capture.clones.reaching import entered, is_reached
+from adjoint.capture.clones.callee import entered, is_reached
+from adjoint.capture.clones.entering.users import is_users_class, is_users_kind
 from adjoint.capture.clones.rebinding import clone
-from adjoint.capture.clones.users import is_users_class, is_users_kind
+from adjoint.capture.clones.stand_ins.classes import BUILTINS, Same, class_of
 from adjoint.capture.numpy.indexing.index_tricks import GRIDS, with_counts
-from adjoint.capture.numpy.operators import as_python
+from adjoint.capture.numpy.operations.operators import as_python
 from adjoint.capture.numpy.table import perform
-from adjoint.capture.recording.applying import has_value
-from adjoint.capture.recording.filled import (
+from adjoint.capture.recording.effects.script import script_under_way
+from adjoint.capture.recording.tracing.applying import has_value
+from adjoint.capture.recording.tracing.hooks import handed, hooks
+from adjoint.capture.recording.tracing.trace import is_guarded
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known
+from adjoint.capture.recording.values.containers import (
     Filled,
     combined,
     is_container,
     refuse_writing,
 )
-from adjoint.capture.recording.hooks import handed, hooks
-from adjoint.capture.recording.script import script_under_way
-from adjoint.capture.recording.trace import is_guarded
-from adjoint.capture.recording.traced import Traced, from_array, is_known
-from adjoint.capture.recording.valued import beside, refuse
+from adjoint.capture.recording.values.valued import beside, refuse
 from adjoint.primitives.elementwise.selection import SELECT
 
 

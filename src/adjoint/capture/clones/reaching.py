@@ -1,4 +1,4 @@
-"""What a clone finds through objects: attributes, and what it calls.
+"""What a clone finds through objects: attributes, and clones of the methods among them.
 
 Each is looked up as Python does, through the object's own class, and what is found there of the
 user's functions runs as a clone. `asker @ object` is how a clone's code asks (`interception.py`).
@@ -15,124 +15,36 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones import foreign
 from adjoint.capture.clones.adopting import adopt_attribute, adopt_name
-from adjoint.capture.clones.classes import BUILTINS, STANDING, called_class, class_of
-from adjoint.capture.clones.compiled import source_of
-from adjoint.capture.clones.drawing import drawing
-from adjoint.capture.clones.handing import as_calling, calls_functions, handing_method
-from adjoint.capture.clones.inheriting import inherited_call, inherited_method, inside
-from adjoint.capture.clones.rebinding import (
-    FOREIGN,
-    Rebound,
-    UserModule,
-    clone,
-    is_itself,
-    judged,
-    known_clone,
-    rebind,
+from adjoint.capture.clones.callee import (
+    CALLEE,
+    DIRECT,
+    clone_of,
+    entered,
+    is_reached,
+    reached,
+    seen,
 )
-from adjoint.capture.clones.shadow_ufuncs import ShadowUfunc
-from adjoint.capture.clones.shadows import ShadowModule
-from adjoint.capture.clones.showing import format_method, logging_method
-from adjoint.capture.clones.standing import Clone
-from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
-from adjoint.capture.facts.purity import attribute_effect, builtin_effect, effect_of, kind_effect
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.script import GENERATORS
-from adjoint.capture.recording.trace import note_effect, note_entered
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import value_of
-from adjoint.capture.scipy.table import scipy_object
-from adjoint.spaces.polynomials.bases import KINDS
+from adjoint.capture.clones.entering import foreign
+from adjoint.capture.clones.entering.clone import CACHED, FOREIGN
+from adjoint.capture.clones.entering.users import is_users_kind, is_users_module
+from adjoint.capture.clones.inheriting import inherited_method, inside
+from adjoint.capture.clones.rebinding import Rebound, UserModule, clone, is_itself, rebind
+from adjoint.capture.clones.stand_ins.classes import BUILTINS, STANDING, class_of
+from adjoint.capture.clones.stand_ins.drawing import drawing
+from adjoint.capture.clones.stand_ins.shadows import ShadowModule
+from adjoint.capture.clones.stand_ins.showing import format_method, logging_method
+from adjoint.capture.clones.wrapping.given_functions import handing_method
+from adjoint.capture.facts.purity import attribute_effect, builtin_effect
+from adjoint.capture.recording.effects.script import GENERATORS
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import value_of
 
-# Whose attributes are never the user's functions, so that they are looked up at once.
-_DIRECT: Final = frozenset(
-    {
-        *(Traced, ShadowUfunc, np.ndarray, np.float64),
-        *(list, dict, str, tuple, set, float, int, complex, type(None)),
-    }
-)
-# What is never called, or is called as it is.
-_INERT: Final = frozenset(
-    {
-        *_DIRECT,
-        *(ShadowModule, bool, np.float32, np.int64, np.bool_, np.complex128, range, bytes),
-    }
-)
 _ABSENT: Final = object()
 # Methods of these that write files, make text or call functions.
 _ASKED: Final = frozenset({"tofile", "dump", "format", "sort"})
 _NUMBERS: Final = frozenset({float, int, complex, bool})
-
-
-def entered(cloned: Clone) -> Any:
-    """A clone about to be called, which was found through an object: its code is noted."""
-    note_entered(cloned.code)
-    return cloned.call
-
-
-def is_reached(function: Any) -> bool:
-    """Whether a function is one of the user's that is no clone yet."""
-    return (
-        type(function) is types.FunctionType
-        and type(function.__globals__) is not Rebound
-        and is_users(function)
-    )
-
-
-def clone_of(function: types.FunctionType) -> Clone | None:
-    """The clone of a function, if it is the user's and no clone yet."""
-    cloned = known_clone(function)
-    if cloned is None and is_reached(function):
-        cloned = clone(function)
-    return cloned
-
-
-def seen(value: Any) -> Any:
-    """What was found through an object, for whatever may be done with it: a function is itself."""
-    return value if type(value) in _INERT or is_itself(value) else reached(value)
-
-
-def reached(value: Any) -> Any:
-    """What was found through an object, to be called: a clone if it is a function of the user's."""
-    kind = type(value)
-    if kind in _INERT:
-        return value
-    if foreign.is_of_values(value):
-        return foreign.of_any_value(value)
-    if kind in _METHODS and foreign.holds_numbers(value.__self__):
-        return foreign.of_plain_array(value)
-    if kind is types.FunctionType:
-        return entered(clone(value)) if is_reached(value) else rebind(value)
-    if kind is types.MethodType:
-        if is_reached(value.__func__):
-            return types.MethodType(entered(clone(value.__func__)), value.__self__)
-        drawn = hooks.sparse_product(value) or drawing(value)
-        return as_calling(value) if drawn is None else drawn
-    if kind in _REBOUND or kind.__module__.startswith("scipy."):  # an interpolant, say
-        return rebind(value)
-    return value
-
-
-_METHODS: Final = frozenset({types.MethodType, types.BuiltinFunctionType})
-_CACHED: Final = type(functools.lru_cache(lambda: None))
-_REBOUND: Final = frozenset(
-    {
-        types.FunctionType,
-        types.BuiltinFunctionType,
-        types.ModuleType,
-        functools.partial,
-        np.ufunc,
-        np.vectorize,
-        _CACHED,
-        type(np.sum),
-        *KINDS,
-    }
-)
-
-
-# --- attributes -----------------------------------------------------------------------------------
 
 
 class Attribute:
@@ -154,7 +66,7 @@ class Attribute:
         kind = type(owner)
         if kind is Traced and type(owner._value) in _NUMBERS:
             getattr(owner._value, self.name)  # which has no `shape`, say: an error of Python's
-        if kind in _DIRECT:
+        if kind in DIRECT:
             return getattr(owner, self.name)
         if is_users_kind(kind):
             return _look_up(owner, self.name, self.give)
@@ -171,7 +83,7 @@ class Attribute:
         if kind is np.ufunc:
             owner = rebind(owner)
         _judge(owner, kind, self.name)
-        if kind is _CACHED and self.name == "cache_clear":
+        if kind is CACHED and self.name == "cache_clear":
             return rebind(owner).cache_clear  # of what this capture keeps, too
         return self.give(getattr(owner, self.name))
 
@@ -215,7 +127,7 @@ class WrittenAttribute(Attribute):
     __slots__ = ()
 
     def __matmul__(self, owner: Any) -> Any:
-        if type(owner) not in _DIRECT:
+        if type(owner) not in DIRECT:
             adopt_attribute(owner, self.name)
         return super().__matmul__(owner)
 
@@ -287,7 +199,7 @@ class CalledAttribute(Attribute):
 
     def __matmul__(self, owner: Any) -> Any:
         kind = type(owner)
-        if kind is ShadowModule or (kind in _DIRECT and self.name not in _ASKED):
+        if kind is ShadowModule or (kind in DIRECT and self.name not in _ASKED):
             member = getattr(owner, self.name)
             called = kind is np.ndarray and callable(member)
             return foreign.of_plain_array(member) if called else member
@@ -324,7 +236,7 @@ def _look_up(owner: Any, name: str, give: Callable[[Any], Any]) -> Any:
 
 _DESCRIPTORS: Final = frozenset(
     {
-        *(types.FunctionType, property, functools.cached_property, _CACHED),
+        *(types.FunctionType, property, functools.cached_property, CACHED),
         functools.singledispatchmethod,
     }
 )
@@ -349,7 +261,7 @@ def _described(owner: Any, name: str, member: Any, what: type, give: Callable[[A
         if what is functools.cached_property and is_reached(member.func):
             value = owner.__dict__[name] = entered(clone(member.func))(owner)
             return give(value)
-        if what is _CACHED and is_reached(member.__wrapped__):
+        if what is CACHED and is_reached(member.__wrapped__):
             return functools.partial(reached(member), owner)
         if what is functools.singledispatchmethod:
             return functools.wraps(member.func)(functools.partial(_dispatched, member, owner))
@@ -423,78 +335,3 @@ def _vars(*of: Any) -> Any:
 
 
 BUILTINS.update(getattr=attribute, hasattr=has_attribute, globals=_globals, vars=_vars)
-
-
-# --- calls ----------------------------------------------------------------------------------------
-
-
-class _Callee:
-    """`CALLEE @ function` is what a clone calls for it."""
-
-    __slots__ = ()
-
-    def __matmul__(self, called: Any) -> Any:
-        kind = type(called)
-        if kind in _INERT:
-            return called
-        drawn = None if kind is types.FunctionType else drawing(called)
-        if drawn is not None:
-            return drawn
-        if kind is types.FunctionType or kind in _REBOUND or kind is types.MethodType:
-            effect = judged(called)
-            if effect is not None:
-                note_effect(effect)
-            apart = effect is not None and kind is types.FunctionType
-            if apart or (kind is types.BuiltinFunctionType and foreign.is_foreign(called)):
-                return foreign.guarded(reached(called))
-            return reached(called)
-        if isinstance(called, type):
-            return _constructor(called)
-        if source_of(called) is not None:
-            return rebind(called)
-        if foreign.is_compiled(kind):
-            note_effect(f"it calls {called!r}, which is compiled")
-            return foreign.guarded(called)
-        if is_users_kind(kind):  # or one of SciPy's, which may inherit what is entered
-            if (stand_in := scipy_object(called)) is not None:
-                return stand_in
-            call: Any = getattr(kind, "__call__", None)  # noqa: B004  # the method itself
-            own = is_reached(call)
-            return types.MethodType(entered(clone(call)), called) if own else inherited_call(called)
-        effect = kind_effect(kind)
-        if effect is not None:
-            note_effect(effect)
-            return foreign.guarded(reached(called))
-        return reached(called)
-
-
-CALLEE: Final = _Callee()
-
-
-def _constructor(kind: Any) -> Any:
-    """What makes an instance of a class: as `type.__call__` does, with clones of its methods."""
-    if not is_users_kind(kind):
-        effect = effect_of(kind)
-        if effect is not None:
-            note_effect(effect)
-        return rebind(kind) if calls_functions(kind) else called_class(kind)
-    if type(kind).__call__ is not type.__call__:
-        return kind
-    new, start = kind.__new__, kind.__init__
-    makes = is_reached(new) and not new.__module__.startswith("namedtuple_")
-    if not makes and not is_reached(start):
-        return kind
-
-    def construct(*args: Any, **kwargs: Any) -> Any:
-        instance = (entered(clone(new)) if makes else new)(kind, *args, **kwargs)
-        if kind in type(instance).__mro__:
-            begin = type(instance).__init__
-            result = (entered(clone(begin)) if is_reached(begin) else begin)(
-                instance, *args, **kwargs
-            )
-            if result is not None:
-                returned = type(result).__name__
-                raise TypeError(f"__init__() should return None, not '{returned}'")
-        return instance
-
-    return construct

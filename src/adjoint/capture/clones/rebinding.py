@@ -21,20 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.derived import Derived, core
 from adjoint.base.settings import settings
+from adjoint.base.signatures.derived import Derived, core
 from adjoint.capture.bytecode.code import CALLED, CodeFacts, facts_of
 from adjoint.capture.clones.adopting import give_back
-from adjoint.capture.clones.classes import BUILTINS, build_class
-from adjoint.capture.clones.compiled import Sourced, source_of
-from adjoint.capture.clones.drawing import drawing, is_random_module
-from adjoint.capture.clones.handing import called, calls_functions, handing, is_partial
-from adjoint.capture.clones.library import DISPATCHING, around_clones, dispatching
-from adjoint.capture.clones.memoised import Memoised, forget_values
-from adjoint.capture.clones.remembered import is_recursive, remembering
-from adjoint.capture.clones.shadows import ShadowModule, shadow_of
-from adjoint.capture.clones.standing import (
+from adjoint.capture.clones.entering.clone import (
     ABSENT,
+    CACHED,
+    FOREIGN,
     Clone,
     Stand,
     content_of,
@@ -42,13 +36,26 @@ from adjoint.capture.clones.standing import (
     keywords_of,
     leads_nowhere,
 )
-from adjoint.capture.clones.users import is_ours, is_users, is_users_kind, is_users_module
+from adjoint.capture.clones.entering.users import is_ours, is_users, is_users_kind, is_users_module
+from adjoint.capture.clones.remembering.remembered import is_recursive, remembering
+from adjoint.capture.clones.stand_ins.classes import BUILTINS, build_class
+from adjoint.capture.clones.stand_ins.drawing import drawing, is_random_module
+from adjoint.capture.clones.stand_ins.shadows import ShadowModule, shadow_of
+from adjoint.capture.clones.wrapping.compiled import Sourced, source_of
+from adjoint.capture.clones.wrapping.given_functions import (
+    called,
+    calls_functions,
+    handing,
+    is_partial,
+)
+from adjoint.capture.clones.wrapping.library import DISPATCHING, around_clones, dispatching
+from adjoint.capture.clones.wrapping.memoised import Memoised, forget_values
 from adjoint.capture.facts.purity import IMPURE_BUILTINS, builtin_effect, effect_of
 from adjoint.capture.numpy.making.mapping import Vectorize
 from adjoint.capture.numpy.polynomials.series import lifted
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.table import below_backends, rebind_scipys, replacement
 from adjoint.spaces.polynomials.bases import KINDS
 
@@ -189,7 +196,7 @@ def judged(value: Any) -> str | None:
         return judged(value.__func__)
     if isinstance(value, functools.partial):
         return judged(value.func)
-    return judged(value.__wrapped__) if kind is _CACHED else effect_of(value)
+    return judged(value.__wrapped__) if kind is CACHED else effect_of(value)
 
 
 _OWN = frozenset({"__builtins__", "__name__"})
@@ -233,7 +240,7 @@ def rebind(value: Any) -> Any:
         return Vectorize.like(value, rebind(value.pyfunc))
     elif type(value) in KINDS:  # a polynomial that takes traced points and numbers
         return lifted(value)
-    elif type(value) is _CACHED:
+    elif type(value) is CACHED:
         inner = value.__wrapped__
         if type(inner) is types.FunctionType and type(inner.__globals__) is Rebound:
             return value  # made in the capture, as is what it keeps
@@ -273,17 +280,9 @@ def _rebind_argument(value: Any) -> Any:
     return value if plain else rebind(value)
 
 
-_CACHED = type(functools.lru_cache(lambda: None))
-# What a name may be bound to that is called, or looked into, without a question.
-FOREIGN = frozenset(
-    {
-        *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial),
-        *(_CACHED, np.ufunc, type(np.sum)),
-    }
-)
 # What holds functions that may change without it: made anew at each look-up.
-_WRAPPING = frozenset({types.MethodType, functools.partial, _CACHED, np.vectorize})
-_FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, _CACHED})
+_WRAPPING = frozenset({types.MethodType, functools.partial, CACHED, np.vectorize})
+_FUNCTIONS = frozenset({types.FunctionType, types.MethodType, functools.partial, CACHED})
 
 
 class UserModule(types.ModuleType):

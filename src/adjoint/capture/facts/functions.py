@@ -7,10 +7,10 @@ import types
 from typing import Any, Final
 
 from adjoint.capture.bytecode.code import facts_of
-from adjoint.capture.clones.users import is_ours, is_users_class, is_users_module
+from adjoint.capture.clones.entering.users import is_ours, is_users_class, is_users_module
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.surveying import Surveying, content_of
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.table import below_backends, is_ruled
 
 MADE_IN_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE

@@ -19,18 +19,18 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.base.derived import Derived
 from adjoint.base.errors import AdjointError
-from adjoint.capture.clones.compiled import source_of
-from adjoint.capture.clones.users import is_users_kind
+from adjoint.base.signatures.derived import Derived
+from adjoint.capture.clones.entering.users import is_users_kind
+from adjoint.capture.clones.wrapping.compiled import source_of
 from adjoint.capture.facts.caches import cached
 from adjoint.capture.facts.functions import MADE_IN_PYTHON, own_attributes
 from adjoint.capture.facts.purity import is_pure_module
 from adjoint.capture.facts.settled import is_settled_object, may_change, settled_object
 from adjoint.capture.facts.surveying import Look, Surveying
 from adjoint.capture.facts.writing import Absent
-from adjoint.capture.recording.script import GENERATORS
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.effects.script import GENERATORS
+from adjoint.capture.recording.tracing.traced import Traced
 
 _BYTES: Final = 1 << 24  # of arrays that are compared at every call
 _ATOMS: Final = frozenset({type(None), bool, int, float, complex, str})

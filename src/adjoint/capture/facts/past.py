@@ -27,14 +27,14 @@ from adjoint.capture.facts.remains import (
     point_of,
 )
 from adjoint.capture.facts.written import written_at
-from adjoint.capture.recording.applying import frozen, peek
-from adjoint.capture.recording.entries import entries
-from adjoint.capture.recording.escape import origins
-from adjoint.capture.recording.guards import DONE
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.stale import Stale
-from adjoint.capture.recording.trace import Trace, captures, note_effect, outermost
-from adjoint.capture.recording.traced import from_slot
+from adjoint.capture.recording.exits.entries import entries
+from adjoint.capture.recording.exits.escape import origins
+from adjoint.capture.recording.tracing.applying import frozen, peek
+from adjoint.capture.recording.tracing.guards import DONE
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.stale import Stale
+from adjoint.capture.recording.tracing.trace import Trace, captures, note_effect, outermost
+from adjoint.capture.recording.tracing.traced import from_slot
 
 
 class Past:

@@ -19,15 +19,15 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.bytecode.code import reads_of
+from adjoint.capture.clones.entering.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_users, is_users_kind, is_users_module
 from adjoint.capture.facts.written import points_of_arrays, write_down
-from adjoint.capture.recording.applying import peek
-from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace
-from adjoint.capture.recording.traced import Traced, is_cell
-from adjoint.capture.recording.valued import value_of
+from adjoint.capture.recording.exits.escape import carries_derivative
+from adjoint.capture.recording.tracing.applying import peek
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace
+from adjoint.capture.recording.tracing.traced import Traced, is_cell
+from adjoint.capture.recording.values.valued import value_of
 
 Point = tuple[Any, ...]
 """What tells the point of a call from others."""

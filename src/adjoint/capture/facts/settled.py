@@ -16,7 +16,12 @@ from typing import Any, Final, Generic
 
 import numpy as np
 
-from adjoint.capture.clones.users import file_of, is_settled_file, is_users_class, is_users_module
+from adjoint.capture.clones.entering.users import (
+    file_of,
+    is_settled_file,
+    is_users_class,
+    is_users_module,
+)
 from adjoint.capture.facts.functions import same_attributes
 from adjoint.capture.facts.surveying import Surveying
 

@@ -22,8 +22,8 @@ import numpy as np
 from adjoint.base.arrays import is_numeric
 from adjoint.base.pytrees import is_leaf
 from adjoint.capture.bytecode.code import original_of, reads_of
+from adjoint.capture.clones.entering.users import is_ours, is_users, is_users_module
 from adjoint.capture.clones.rebinding import Rebound
-from adjoint.capture.clones.users import is_ours, is_users, is_users_module
 from adjoint.capture.facts.functions import (
     attributes_of_class,
     dispatching,
@@ -40,7 +40,7 @@ from adjoint.capture.facts.said import absent_facts, said_facts, settings_facts
 from adjoint.capture.facts.settled import asked_by_scipy, may_change, module_may_change, settled
 from adjoint.capture.facts.surveying import Running, Surveying, is_users_module_dict
 from adjoint.capture.facts.writing import Check, FactWriter, TooManyFactsError, never
-from adjoint.capture.recording.script import GLOBAL
+from adjoint.capture.recording.effects.script import GLOBAL
 
 _SHOWN_AS_TEXT: Final = frozenset({"__repr__", "__str__", "__format__"})
 _NEVER_ASKED: Final = frozenset(

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from adjoint.capture.clones.users import is_users_module
+from adjoint.capture.clones.entering.users import is_users_module
 from adjoint.capture.facts.writing import Absent, FactWriter
 
 

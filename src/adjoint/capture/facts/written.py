@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.capture.recording.entries import Places
+from adjoint.capture.recording.exits.entries import Places
 
 _BYTES: Final = 1 << 24  # of arrays whose contents are kept
 _MOST: Final = 256  # points of one array

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.capture.clones.shadows import shadow_of
+from adjoint.capture.clones.stand_ins.shadows import shadow_of
 from adjoint.capture.numpy.table import implements
-from adjoint.capture.recording.escape import escape
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.exits.escape import escape
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced
 
 NUMPY: Final = shadow_of(np)
 _LIKE: Any = np.ones(())  # answers as every array of NumPy's

@@ -13,13 +13,20 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, DTypeError, ShapeError, UnsupportedFunctionError
 from adjoint.capture.numpy.coverage import refusal
-from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.filled import Filled
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.recipes import has_recipes
-from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap, wrap
-from adjoint.capture.recording.valued import beside, recording_for, refuse, refusing, writing
-from adjoint.capture.recording.views import maybe_alias, overwrite, own_memory
+from adjoint.capture.recording.memory.views import maybe_alias, overwrite, own_memory
+from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import (
+    Traced,
+    from_array,
+    is_cell,
+    is_known,
+    unwrap,
+    wrap,
+)
+from adjoint.capture.recording.values.containers import Filled
+from adjoint.capture.recording.values.recipes import has_recipes
+from adjoint.capture.recording.values.valued import beside, recording_for, refuse, refusing, writing
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.program import operation
 

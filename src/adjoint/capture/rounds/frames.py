@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from adjoint.capture.bytecode.assembly import Instruction, depths, taken_apart
 from adjoint.capture.bytecode.liveness import live_names, loop_spans, looped
 from adjoint.capture.bytecode.writing import stored_locals
-from adjoint.capture.recording.trace import captures
+from adjoint.capture.recording.tracing.trace import captures
 
 _MARK: Final = ".rounds"  # under which no name of Python's can be
 _GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -18,9 +18,9 @@ import numpy as np
 from adjoint.base.arrays import ArrayType, type_of
 from adjoint.capture.bytecode.arithmetic import GREATEST_COUNT, NumericNames, numeric_names
 from adjoint.capture.bytecode.code import original_of
-from adjoint.capture.recording.applying import frozen, slot_in
-from adjoint.capture.recording.trace import Trace
-from adjoint.capture.recording.traced import Traced, from_slot
+from adjoint.capture.recording.tracing.applying import frozen, slot_in
+from adjoint.capture.recording.tracing.trace import Trace
+from adjoint.capture.recording.tracing.traced import Traced, from_slot
 from adjoint.capture.rounds.frames import bindings, held_elsewhere, names_in, place_of
 
 

@@ -26,10 +26,10 @@ from adjoint.capture.bytecode.code import original_of
 from adjoint.capture.facts.purity import IMPURE_BUILTINS
 from adjoint.capture.facts.survey import Survey
 from adjoint.capture.facts.surveying import Running
-from adjoint.capture.recording.applying import frozen, peek
-from adjoint.capture.recording.script import states_now
-from adjoint.capture.recording.trace import Trace, captures
-from adjoint.capture.recording.traced import Traced, synchronise
+from adjoint.capture.recording.effects.script import states_now
+from adjoint.capture.recording.tracing.applying import frozen, peek
+from adjoint.capture.recording.tracing.trace import Trace, captures
+from adjoint.capture.recording.tracing.traced import Traced, synchronise
 from adjoint.capture.rounds.frames import LOOKS_AT_FRAMES, names_in
 
 _MOST_EFFECTS: Final = 16  # as many are noted in a capture: more would not be seen

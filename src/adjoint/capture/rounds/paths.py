@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
 from adjoint.capture.bytecode.arithmetic import GREATEST_COUNT
-from adjoint.capture.recording.constants import SAME_AS, RecordedLiteral, same_constant
-from adjoint.capture.recording.guards import Inquiry
-from adjoint.capture.recording.trace import Trace, captures
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.constants import SAME_AS, RecordedLiteral, same_constant
+from adjoint.capture.recording.tracing.guards import Inquiry
+from adjoint.capture.recording.tracing.trace import Trace, captures
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.rounds.moments import Lead, Moment
 from adjoint.primitives.calls.custom import is_users_code
 from adjoint.program import Operation

@@ -15,10 +15,10 @@ from types import FrameType
 from typing import Any, Final, NamedTuple
 
 from adjoint.capture.bytecode.code import original_of
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.trace import Trace, current, outermost
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.trace import Trace, current, outermost
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.rounds.frames import (
     held_elsewhere,
     is_marked,

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import unwrap_all
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.values.valued import refuse
 from adjoint.capture.scipy.table import is_traced
 
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")

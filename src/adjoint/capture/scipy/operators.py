@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import as_operand
-from adjoint.capture.recording.hooks import hooks
+from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse
 

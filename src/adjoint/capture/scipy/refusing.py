@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adjoint.base.errors import UnsupportedFunctionError
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.values.valued import refuse
 
 
 def refuse_sparse(what: str) -> UnsupportedFunctionError:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.capture.numpy.linalg import products
 from adjoint.capture.numpy.table import any_traced, as_operand
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy import sparse_methods  # noqa: F401  # which it gives to the class
 from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse, times
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_operand, perform
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_patterns import (
     at_places,

@@ -16,11 +16,11 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.hooks import handed
-from adjoint.capture.recording.trace import current, inside
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import beside, raises, refuse
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.hooks import handed
+from adjoint.capture.recording.tracing.trace import current, inside
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import beside, raises, refuse
 from adjoint.capture.scipy.operators import TracedOperator
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
 

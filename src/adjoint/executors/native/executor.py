@@ -10,15 +10,16 @@ from __future__ import annotations
 from functools import partial
 
 from adjoint.executors.interface import PLAIN, Executable, Needs
-from adjoint.executors.native import executable, kept
-from adjoint.executors.native.mixed import MixedExecutable
+from adjoint.executors.native.lowering import kept
 from adjoint.executors.native.preparation.expansions import with_finite_products
 from adjoint.executors.native.preparation.partition import partition
+from adjoint.executors.native.running import executable
+from adjoint.executors.native.running.mixed import MixedExecutable
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 
 class NativeExecutor:

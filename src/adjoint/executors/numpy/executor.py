@@ -12,8 +12,8 @@ from weakref import finalize
 import numpy as np
 
 from adjoint.base.arrays import ArrayType
-from adjoint.base.collection import collector_at_rest
 from adjoint.base.errors import AdjointError
+from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.arena import ARENA
 from adjoint.executors.interface import PLAIN, CompileReport, Needs
 from adjoint.executors.numpy.control import CONTROL
@@ -23,7 +23,7 @@ from adjoint.optimise import Workspace, bare, peak_bytes, simplify
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Builder, Equation, Operation, Program, Variable
 from adjoint.program.nested import held_programs
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 _numbers = count()
 

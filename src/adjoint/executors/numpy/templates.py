@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.optimise import band
 from adjoint.primitives import Primitive
+from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.primitives.elementwise.conversion import (
     CAST,
     IMAG,
@@ -21,7 +22,6 @@ from adjoint.primitives.elementwise.conversion import (
     STOP_GRADIENT,
 )
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.elementwise.formulas import Formula
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.contraction import CONTRACT, lowering, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
-from adjoint.base.calling import named
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.signatures.calling import named
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
 
 

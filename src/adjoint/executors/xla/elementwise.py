@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from adjoint.base.arrays import ArrayType
 from adjoint.executors.xla.rules import RULES, rule
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.elementwise.formulas import Formula
+from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.primitives.typing_rules import resolve
 from adjoint.program import Equation
 

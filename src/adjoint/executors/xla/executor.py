@@ -21,7 +21,7 @@ from adjoint.executors.xla.lowering import XlaLowering, is_known
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
-from adjoint.transforms.hardness import hardened
+from adjoint.transforms.hard_zeros.hardness import hardened
 
 _LARGE: Final = 1 << 16  # bytes from which a result is not copied
 _ROUNDING: Final = 1e7  # units in the last place that sums of many terms may differ by

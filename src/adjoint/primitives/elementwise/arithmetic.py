@@ -14,10 +14,10 @@ from adjoint.primitives.declaration import (
     Joint,
     Primitive,
 )
+from adjoint.primitives.elementwise.accuracy.slopes import KNOWN, RECIPROCAL_IF
 from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.declaring import batch_aligned, elementwise, scale, weigh
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import KNOWN, RECIPROCAL_IF
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.elementwise.formulas import Formula, choose, formula
+from adjoint.primitives.elementwise.accuracy.formulas import Formula, choose, formula
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.samples import draw, sample
 

@@ -8,21 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.declaration import Primitive
-from adjoint.primitives.elementwise.arithmetic import (
-    POWER,
-    power_by_exponent,
-    slope_of_root,
-    square_taylor,
-)
-from adjoint.primitives.elementwise.conversion import REAL
-from adjoint.primitives.elementwise.declaring import (
-    batch_aligned,
-    elementwise,
-    sum_of_partials,
-    weigh,
-)
-from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import (
+from adjoint.primitives.elementwise.accuracy.slopes import (
     ARCCOSH_SLOPE,
     ARCSIN_SLOPE,
     ARCSINH_SLOPE,
@@ -37,6 +23,20 @@ from adjoint.primitives.elementwise.slopes import (
     fading,
     is_complex,
 )
+from adjoint.primitives.elementwise.arithmetic import (
+    POWER,
+    power_by_exponent,
+    slope_of_root,
+    square_taylor,
+)
+from adjoint.primitives.elementwise.conversion import REAL
+from adjoint.primitives.elementwise.declaring import (
+    batch_aligned,
+    elementwise,
+    sum_of_partials,
+    weigh,
+)
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import tame
 from adjoint.primitives.samples import draw, sample
@@ -85,7 +85,7 @@ def _root_taylor(operands: Any, results: Any, k: int) -> Any:
 
 
 # The square root of a sum of squares, which stands in programs from where they are differentiated
-# until they are run; see `transforms/norms.py`.
+# until they are run; see `transforms/recognition/norms.py`.
 ROOT_OF_SQUARES = Primitive(
     "root_of_squares",
     infer=SQRT.infer,

@@ -18,9 +18,9 @@ from adjoint.base.errors import LinearAlgebraError, ShapeError
 from adjoint.primitives.declaration import ITSELF, Joint, Primitive
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.eigen import spread
-from adjoint.primitives.linear_algebra.rotations import precision
-from adjoint.primitives.linear_algebra.singular_values import (
+from adjoint.primitives.linear_algebra.spectra.eigen import spread
+from adjoint.primitives.linear_algebra.spectra.rotations import precision
+from adjoint.primitives.linear_algebra.spectra.singular_values import (
     COMPLETED,
     columns_of,
     matrix_shape,

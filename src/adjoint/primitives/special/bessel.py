@@ -10,8 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.elementwise.approximations import I0E_SLOPE_1, K0E_SLOPE_1, i1e_slope
-from adjoint.primitives.elementwise.formulas import Formula, formula
+from adjoint.primitives.elementwise.accuracy.approximations import (
+    I0E_SLOPE_1,
+    K0E_SLOPE_1,
+    i1e_slope,
+)
+from adjoint.primitives.elementwise.accuracy.formulas import Formula, formula
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.samples import draw, sample

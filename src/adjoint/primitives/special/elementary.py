@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.elementwise.arithmetic import power_by_base, power_by_exponent, steep_power
-from adjoint.primitives.elementwise.conversion import cast
-from adjoint.primitives.elementwise.declaring import scale
-from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import (
+from adjoint.primitives.elementwise.accuracy.slopes import (
     CBRT_SLOPE,
     ENTROPY_SLOPE,
     EXPREL_SLOPE,
@@ -20,6 +16,10 @@ from adjoint.primitives.elementwise.slopes import (
     LOGIT_SLOPE,
     fading,
 )
+from adjoint.primitives.elementwise.arithmetic import power_by_base, power_by_exponent, steep_power
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.declaring import scale
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import same_as
 from adjoint.primitives.samples import draw

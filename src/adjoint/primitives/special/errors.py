@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.elementwise.approximations import DAWSON_SLOPE_1, ERFC_INTEGRAL_1, HAZARD
-from adjoint.primitives.elementwise.conversion import IMAG, cast, real
-from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import (
+from adjoint.primitives.elementwise.accuracy.approximations import (
+    DAWSON_SLOPE_1,
+    ERFC_INTEGRAL_1,
+    HAZARD,
+)
+from adjoint.primitives.elementwise.accuracy.slopes import (
     EXP_HALF_SQUARE,
     EXP_MINUS_HALF_SQUARE,
     EXP_MINUS_SQUARE,
     EXP_SQUARE,
     is_complex,
 )
+from adjoint.primitives.elementwise.conversion import IMAG, cast, real
+from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.samples import draw
 from adjoint.primitives.special.declaring import (

@@ -10,10 +10,10 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.primitives.declaration import EmptySlot, Primitive
+from adjoint.primitives.elementwise.accuracy.formulas import choose, formula
+from adjoint.primitives.elementwise.accuracy.slopes import fading
 from adjoint.primitives.elementwise.declaring import batch_aligned, sum_of_partials
-from adjoint.primitives.elementwise.formulas import choose, formula
 from adjoint.primitives.elementwise.selection import select
-from adjoint.primitives.elementwise.slopes import fading
 from adjoint.primitives.expression import bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.samples import draw, sample

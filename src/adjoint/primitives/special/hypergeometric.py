@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives.declaration import EmptySlot
-from adjoint.primitives.elementwise.slopes import OMEGA_SLOPE, is_complex
+from adjoint.primitives.elementwise.accuracy.slopes import OMEGA_SLOPE, is_complex
 from adjoint.primitives.samples import python_float
 from adjoint.primitives.special.declaring import (
     COMPLEX,

@@ -19,8 +19,8 @@ from adjoint.calculus.control_flow import scan
 from adjoint.calculus.control_flow.bodies import capture_body
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete, peek
-from adjoint.capture.recording.traced import from_array
+from adjoint.capture.recording.tracing.applying import concrete, peek
+from adjoint.capture.recording.tracing.traced import from_array
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.pipeline import compile_program
 from adjoint.primitives.calls.custom import Marks

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
 from adjoint.scipy.interpolate.piecewise import (
     at_places,

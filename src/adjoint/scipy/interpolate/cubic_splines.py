@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.supposing import suppose
+from adjoint.capture.recording.effects.value_errors import suppose
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.scipy.interpolate.piecewise import PiecewisePolynomial, column
 

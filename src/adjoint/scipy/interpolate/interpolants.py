@@ -9,8 +9,8 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.supposing import suppose
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 from adjoint.scipy.interpolate.b_splines import FittedSpline, Spline, interpolating_spline
 from adjoint.scipy.interpolate.piecewise import (

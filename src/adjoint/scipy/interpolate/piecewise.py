@@ -8,9 +8,9 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced, from_array, is_known
-from adjoint.capture.recording.views import cell_of
+from adjoint.capture.recording.memory.views import cell_of
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known
 from adjoint.scipy.objects import InPlaceOf
 
 # --- evaluation -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import as_array, unwrap_all, wrap_list
-from adjoint.capture.recording.valued import any_slot
+from adjoint.capture.recording.values.valued import any_slot
 from adjoint.capture.scipy.table import replaces
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.numpy.table import unwrap_all, wrap_list
-from adjoint.capture.recording.valued import any_slot
+from adjoint.capture.recording.values.valued import any_slot
 from adjoint.capture.scipy.table import replaces
 
 

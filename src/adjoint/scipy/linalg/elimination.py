@@ -8,9 +8,9 @@ import numpy as np
 
 from adjoint.base.errors import LinearAlgebraError
 from adjoint.capture.numpy.table import as_operand, perform
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.trace import captures
-from adjoint.capture.recording.traced import from_array, is_known
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.trace import captures
+from adjoint.capture.recording.tracing.traced import from_array, is_known
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.primitives.linear_algebra.systems import LU_FACTORS
 from adjoint.scipy.linalg.batches import over_batches

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_operand, perform
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
 from adjoint.primitives.linear_algebra.triangular import SOLVE_TRIANGULAR
 from adjoint.scipy.linalg.batches import over_batches

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, perform
-from adjoint.capture.recording.valued import beside
+from adjoint.capture.recording.values.valued import beside
 from adjoint.capture.scipy.table import refuses_scipy, writes_scipy
 from adjoint.primitives.structure.correlation import CORRELATION, SPLINE_FILTER
 

@@ -16,10 +16,10 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.calculus import implicit
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.problems import Problem, Solver
-from adjoint.calculus.jacobian import jacobian
+from adjoint.calculus.jacobians.jacobian import jacobian
 from adjoint.capture import sealed
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 
 

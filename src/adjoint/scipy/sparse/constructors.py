@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import (
     SparseTraced,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import perform
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
 from adjoint.capture.scipy.table import ALWAYS, implements_scipy

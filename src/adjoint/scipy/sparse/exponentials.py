@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.calculus.control_flow import checkpoint, fori_loop
-from adjoint.calculus.stopping import stop_gradient
+from adjoint.calculus.first_order.stopping import stop_gradient
 from adjoint.capture.numpy.table import as_array
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import as_traced, is_sparse

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import NotConvergedError
+from adjoint.calculus.first_order.stopping import stop_gradient
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear import operator_of, solve_with, sparse_operator
 from adjoint.calculus.implicit.linear_solvers import Automatic, each_row
@@ -26,9 +27,8 @@ from adjoint.calculus.implicit.systems import (
     Operator,
     SolveRows,
 )
-from adjoint.calculus.stopping import stop_gradient
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.operators import TracedOperator, as_operator
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import entries_of, is_sparse

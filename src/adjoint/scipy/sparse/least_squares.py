@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import as_array, perform
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import is_sparse
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse

@@ -13,8 +13,8 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.values.valued import refuse
 from adjoint.capture.scipy.table import refuses_scipy
 from adjoint.scipy.objects import stands_in
 

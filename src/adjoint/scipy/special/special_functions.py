@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.reducing.calculus import log_softmax, log_sum_exp, softmax
 from adjoint.capture.numpy.table import perform, strong
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy, is_traced
 from adjoint.primitives.special.declaring import SPECIAL
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
-from adjoint.capture.clones.reaching import reached
+from adjoint.capture.clones.callee import reached
 from adjoint.capture.numpy.table import as_array, perform, strong, unwrap_all, wrap_list
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import any_slot, refuse, value_of
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import any_slot, refuse, value_of
 from adjoint.capture.scipy.table import implements_scipy, replaces
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 from adjoint.primitives.special.declaring import SPECIAL

@@ -13,10 +13,10 @@ from adjoint.spaces import opaque
 from adjoint.spaces.custom import members
 from adjoint.spaces.custom.embedding import Embedding, TrivialEmbedding
 from adjoint.spaces.custom.parameters import attributes, comparable, seal
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import is_concrete
 from adjoint.spaces.inner_products.weighted import Weighted
-from adjoint.spaces.members import Mismatch
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import is_concrete
 
 T = TypeVar("T")
 _DERIVED = "_derived"

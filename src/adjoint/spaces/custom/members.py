@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 
-from adjoint.base.containers import code_place
 from adjoint.base.errors import (
     AdjointError,
     ArgumentError,
@@ -21,18 +20,19 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import leaves
-from adjoint.spaces.basis import Basis, unit
+from adjoint.base.trees.containers import code_place
 from adjoint.spaces.custom.embedding import (
     Embedding,
     TrivialEmbedding,
     embedding_of,
     range_of,
 )
+from adjoint.spaces.elements.basis import Basis, unit
+from adjoint.spaces.elements.values import describe, is_real_scalar
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.inference import infer
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe, is_real_scalar
 
 # What an element may be off the space: as many roundings of its largest coordinate, or of 1 where
 # that is smaller, so that the difference of two elements is one.

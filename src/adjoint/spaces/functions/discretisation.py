@@ -15,8 +15,8 @@ from adjoint.base.errors import (
     MissingStructureError,
     ShapeError,
 )
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
-from adjoint.spaces.values import describe
 
 Function = Callable[..., Any]
 

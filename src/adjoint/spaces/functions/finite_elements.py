@@ -15,6 +15,7 @@ from adjoint.base.errors import (
     MissingPackageError,
     ShapeError,
 )
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean, as_inexact_dtype
 from adjoint.spaces.functions.discretisation import (
     Discretisation,
@@ -24,7 +25,6 @@ from adjoint.spaces.functions.discretisation import (
     separate,
 )
 from adjoint.spaces.inner_products.weights import SparseWeight
-from adjoint.spaces.values import describe
 
 
 @final

@@ -9,11 +9,11 @@ import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.spaces import opaque
+from adjoint.spaces.elements.values import describe, is_real_scalar
 from adjoint.spaces.functions.discretisation import Discretisation, Expansion, QuadratureNodes
 from adjoint.spaces.functions.finite_elements import FiniteElements
 from adjoint.spaces.functions.grids import Boundary, Grid
 from adjoint.spaces.inner_products.weighted import Weighted
-from adjoint.spaces.values import describe, is_real_scalar
 
 
 @final

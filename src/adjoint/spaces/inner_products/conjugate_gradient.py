@@ -7,15 +7,15 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
     NotConvergedError,
     NotPositiveDefiniteError,
 )
+from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 Function = Callable[[Any], Any]
 

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.pytrees import tree_map
+from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 
 class TangentBundle(ABC):

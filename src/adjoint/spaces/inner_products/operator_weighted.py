@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, final
 
-from adjoint.spaces.same_elements import SameElements
+from adjoint.spaces.inner_products.same_elements import SameElements
 from adjoint.spaces.space import Space
 
 Function = Callable[[Any], Any]

@@ -9,8 +9,8 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, NotPositiveDefiniteError
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.inner_products.weighted import Weighted
 from adjoint.spaces.inner_products.weights import DiagonalWeight, SparseWeight
 from adjoint.spaces.product import Product

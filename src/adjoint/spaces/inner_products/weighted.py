@@ -15,8 +15,10 @@ from adjoint.base.errors import (
     SpaceMismatchError,
 )
 from adjoint.spaces import opaque
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.euclidean import Euclidean
 from adjoint.spaces.inner_products.conjugate_gradient import ConjugateGradient
+from adjoint.spaces.inner_products.same_elements import SameElements
 from adjoint.spaces.inner_products.weights import (
     DenseWeight,
     DiagonalWeight,
@@ -24,9 +26,7 @@ from adjoint.spaces.inner_products.weights import (
     SparseWeight,
     Weight,
 )
-from adjoint.spaces.same_elements import SameElements
 from adjoint.spaces.space import Dual, Space
-from adjoint.spaces.values import describe
 
 
 class _WeightOperand(Enum):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.signatures.checked import checked_class
 from adjoint.spaces.matrices.patterned import (
     FreeEntries,
     MatrixSubspace,

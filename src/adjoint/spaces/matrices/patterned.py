@@ -10,13 +10,13 @@ import numpy as np
 
 from adjoint.base.arrays import real_dtype
 from adjoint.base.errors import ArgumentError, MembershipError
+from adjoint.spaces.elements.members import Mismatch
 from adjoint.spaces.euclidean import (
     Euclidean,
     array_mismatch,
     as_inexact_dtype,
     as_shape,
 )
-from adjoint.spaces.members import Mismatch
 from adjoint.spaces.space import Space
 
 # What a few dozen roundings can explain, relative to the largest entry; or to 1 where that is

@@ -7,12 +7,12 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 
-from adjoint.base.checked import checked_class
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, MembershipError
 from adjoint.base.pytrees import leaves
-from adjoint.spaces.members import Mismatch
+from adjoint.base.signatures.checked import checked_class
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.space import Dual, Space
-from adjoint.spaces.values import describe
 
 # Directions whose singular value is smaller than this many roundings of the largest are none.
 _ROUNDINGS: Final = 64

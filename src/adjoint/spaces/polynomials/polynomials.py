@@ -10,7 +10,6 @@ from numpy.polynomial import Legendre
 from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polyutils import mapdomain
 
-from adjoint.base.checked import check_whole
 from adjoint.base.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -18,10 +17,11 @@ from adjoint.base.errors import (
     NotPositiveDefiniteError,
 )
 from adjoint.base.pytrees import flatten, unflatten
-from adjoint.spaces.members import Mismatch
+from adjoint.base.signatures.checked import check_whole
+from adjoint.spaces.elements.members import Mismatch
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
 from adjoint.spaces.space import Space
-from adjoint.spaces.values import describe
 
 _WORST_CONDITION: Final = 1e12  # about three digits are left
 

@@ -32,8 +32,8 @@ from adjoint.transforms.collapsed.directions import Directions, DirectionSet
 from adjoint.transforms.collapsed.moving_operation import MovingOperation
 from adjoint.transforms.collapsed.rules import CollapsedRules
 from adjoint.transforms.jvp import push_forward, tangent_type
-from adjoint.transforms.norms import with_norms
-from adjoint.transforms.recognised import recognised
+from adjoint.transforms.recognition.norms import with_norms
+from adjoint.transforms.recognition.recognised import recognised
 
 
 class Moving(NamedTuple):

@@ -11,9 +11,9 @@ from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to, zeros
 from adjoint.program import Atom, Builder, Equation, Operation, Program, Variable
 from adjoint.transforms.by_rows.marks import is_elementwise
-from adjoint.transforms.derived_rule import Marks, derived_rule
 from adjoint.transforms.jvp import jvp, push_forward, tangent_type
-from adjoint.transforms.taylor import taylor
+from adjoint.transforms.taylor_mode.derived_rule import Marks, derived_rule
+from adjoint.transforms.taylor_mode.taylor import taylor
 
 
 class CurvedRule(NamedTuple):

@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.executors import Needs, NumpyExecutor
-from adjoint.executors.native.lower import native
+from adjoint.executors.native.lowering.lower import native
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
 from adjoint.program import Program

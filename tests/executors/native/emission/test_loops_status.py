@@ -18,7 +18,7 @@ import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import TapeOverflowError
 from adjoint.executors import NativeExecutor, Needs
-from adjoint.executors.native.lower import hindrance, lowerable
+from adjoint.executors.native.lowering.lower import hindrance, lowerable
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET

@@ -12,7 +12,7 @@ import pytest
 import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.executors import Needs
-from adjoint.executors.native.lower import lowerable, lowered
+from adjoint.executors.native.lowering.lower import lowerable, lowered
 from adjoint.executors.native.preparation.digests import (
     UndigestedError,
     program_digest,

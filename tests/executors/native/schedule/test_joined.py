@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.executors.interface import Needs
-from adjoint.executors.native.lower import native
+from adjoint.executors.native.lowering.lower import native
 from adjoint.optimise import bare
 
 RANDOM = np.random.default_rng(0)

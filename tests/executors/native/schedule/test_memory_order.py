@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.executors.interface import Needs
-from adjoint.executors.native.lower import lowered
+from adjoint.executors.native.lowering.lower import lowered
 from adjoint.executors.native.schedule.memory_order import MemoryOrders
 from benchmarks.gradbench import inputs
 from benchmarks.gradbench.learning import GMM, log_posterior

@@ -26,12 +26,12 @@ from adjoint.capture.numpy.indexing.indexing import (
 )
 from adjoint.capture.numpy.indexing.selected import Selected, written
 from adjoint.capture.numpy.indexing.truths import without_truths
-from adjoint.capture.recording.applying import apply, concrete
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.plain_writes import carry, is_plainly_written
-from adjoint.capture.recording.traced import Traced, is_known, synchronise, unwrap
-from adjoint.capture.recording.valued import writing
-from adjoint.capture.recording.views import assign, check_storable, own_memory, root_of
+from adjoint.capture.recording.memory.plain_writes import carry, is_plainly_written
+from adjoint.capture.recording.memory.views import assign, check_storable, own_memory, root_of
+from adjoint.capture.recording.tracing.applying import apply, concrete
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced, is_known, synchronise, unwrap
+from adjoint.capture.recording.values.valued import writing
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.gathering import GATHER_SET
 from adjoint.primitives.structure.slicing import SLICE, UPDATE

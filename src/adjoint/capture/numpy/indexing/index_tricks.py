@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint.capture.numpy.making.values import array
 from adjoint.capture.numpy.table import any_traced
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced
 
 
 class Joined:

@@ -15,10 +15,14 @@ from adjoint.base.arrays import ArrayType, Shape
 from adjoint.base.errors import BoundsError
 from adjoint.capture.numpy.indexing.selected import Selected, is_of_batch
 from adjoint.capture.numpy.indexing.truths import without_truths
-from adjoint.capture.recording.agreement import agreed
-from adjoint.capture.recording.applying import apply, concrete
-from adjoint.capture.recording.trace import Trace, inside
-from adjoint.capture.recording.traced import (
+from adjoint.capture.recording.memory.views import (
+    Slice,
+    as_view,
+    copy_of,
+)
+from adjoint.capture.recording.tracing.applying import apply, concrete
+from adjoint.capture.recording.tracing.trace import Trace, inside
+from adjoint.capture.recording.tracing.traced import (
     Traced,
     from_array,
     from_slot,
@@ -26,12 +30,8 @@ from adjoint.capture.recording.traced import (
     synchronise,
     unwrap,
 )
-from adjoint.capture.recording.valued import beside
-from adjoint.capture.recording.views import (
-    Slice,
-    as_view,
-    copy_of,
-)
+from adjoint.capture.recording.values.agreement import agreed
+from adjoint.capture.recording.values.valued import beside
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.structure.gathering import GATHER
 from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, TRANSPOSE

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base.errors import ValueNeededError
-from adjoint.capture.recording.applying import has_value
-from adjoint.capture.recording.hooks import hooks
-from adjoint.capture.recording.traced import Traced, is_known
-from adjoint.capture.recording.valued import refuse
+from adjoint.capture.recording.tracing.applying import has_value
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.traced import Traced, is_known
+from adjoint.capture.recording.values.valued import refuse
 
 _TEXT = (
     "x[mask] was asked for {what} inside vmap, where the mask, and so how many entries it selects, "

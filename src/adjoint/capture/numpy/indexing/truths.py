@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 
 
 def without_truths(index: Any) -> tuple[Any, Any] | None:

@@ -21,9 +21,9 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.views import assign, check_storable
+from adjoint.capture.recording.memory.views import assign, check_storable
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.gathering import GATHER_ADD
 

@@ -15,8 +15,8 @@ from adjoint.capture.numpy.making.values import sort, take_along_axis
 from adjoint.capture.numpy.reducing.reduce import count_nonzero, sum_
 from adjoint.capture.numpy.shaping.shape import matrix_transpose
 from adjoint.capture.numpy.table import as_array, implements, perform
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.linear_algebra.systems import square_shape
 

@@ -20,9 +20,9 @@ from adjoint.capture.numpy.table import (
     stored,
     strong,
 )
-from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.views import maybe_alias
+from adjoint.capture.recording.memory.views import maybe_alias
+from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.structure.contraction import CONTRACT, canonical
 from adjoint.program import operation
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.capture.numpy.operators import python_number
+from adjoint.capture.numpy.operations.operators import python_number
 from adjoint.capture.numpy.table import any_traced, unwrap_all
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.traced import Traced, is_known
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced, is_known
 
 
 def for_traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -20,8 +20,8 @@ from adjoint.capture.numpy.shaping.shape import (
     spread,
 )
 from adjoint.capture.numpy.table import any_traced, as_array, as_operand, implements, perform
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.traced import is_known, unwrap
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.tracing.traced import is_known, unwrap
 from adjoint.primitives.declaration import UFUNCS, Primitive
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 from adjoint.primitives.elementwise.interpolation import ON_LINE, PART_ON_LINE

@@ -10,12 +10,12 @@ import numpy as np
 
 from adjoint.base.errors import DroppedDerivativeError
 from adjoint.capture.numpy.making.values import array, astype
+from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.capture.numpy.table import as_array, as_operand, implements, perform, strong
-from adjoint.capture.numpy.ufuncs import COMPOSED
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.escape import carries_derivative
-from adjoint.capture.recording.traced import Traced
-from adjoint.capture.recording.valued import beside, users_code
+from adjoint.capture.recording.exits.escape import carries_derivative
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
+from adjoint.capture.recording.values.valued import beside, users_code
 from adjoint.primitives import find_special
 from adjoint.primitives.elementwise.floating import EXPONENT
 

@@ -16,11 +16,11 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.shape import broadcast_to, expand_dims, moveaxis, reshaped, stack
 from adjoint.capture.numpy.table import any_traced, as_array, implements, normal_axis, unwrap_all
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.hooks import handed
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.valued import recording_for, refusing, users_code
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.hooks import handed
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap
+from adjoint.capture.recording.values.valued import recording_for, refusing, users_code
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.elementwise.arithmetic import INTEGER_POWER
 from adjoint.primitives.elementwise.conversion import CAST, IMAG, PYTHON_NUMBER, REAL, STOP_GRADIENT

@@ -20,10 +20,10 @@ from adjoint.capture.numpy.table import (
     promoting,
     stored,
 )
-from adjoint.capture.recording.applying import asked, concrete
-from adjoint.capture.recording.trace import is_guarded, note_effect
-from adjoint.capture.recording.traced import Traced, from_array, is_cell, is_known, unwrap
-from adjoint.capture.recording.views import as_cell, cell_of, copy_of, maybe_alias, overwrite
+from adjoint.capture.recording.memory.views import as_cell, cell_of, copy_of, maybe_alias, overwrite
+from adjoint.capture.recording.tracing.applying import asked, concrete
+from adjoint.capture.recording.tracing.trace import is_guarded, note_effect
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_cell, is_known, unwrap
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.slicing import STACK

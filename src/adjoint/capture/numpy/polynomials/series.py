@@ -19,8 +19,8 @@ from numpy.polynomial import polyutils as mapping
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnsupportedFunctionError
 from adjoint.base.pytrees import NAMESPACE
+from adjoint.spaces.elements.values import describe
 from adjoint.spaces.polynomials.bases import KINDS, VANDERMONDE
-from adjoint.spaces.values import describe
 
 _CONCRETE: Final = (np.ndarray, np.generic, int, float, complex, list, tuple)
 

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base.errors import DTypeError, ShapeError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.table import as_array, normal_axes, perform, stored
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.selection import SELECT
 from adjoint.primitives.structure.moving import SUM
 

@@ -19,9 +19,9 @@ from adjoint.capture.numpy.reducing.reduce import diff, maximum_over, minimum_ov
 from adjoint.capture.numpy.reducing.sorting import searchsorted
 from adjoint.capture.numpy.shaping.shape import ravelled, reshaped, stack
 from adjoint.capture.numpy.table import as_array, implements, perform, promoting
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.traced import is_known, unwrap
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import is_known, unwrap
 from adjoint.primitives.structure.gathering import GATHER_ADD
 
 

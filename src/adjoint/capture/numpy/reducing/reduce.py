@@ -19,9 +19,9 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.applying import apply_one
-from adjoint.capture.recording.trace import note_effect
-from adjoint.capture.recording.traced import Traced
+from adjoint.capture.recording.tracing.applying import apply_one
+from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives.elementwise.comparison import ALL, ANY, ARGMAX, ARGMIN
 from adjoint.primitives.structure.moving import SUM
 from adjoint.primitives.structure.reductions import CUMULATIVE_SUM, MAX, MIN

@@ -13,7 +13,7 @@ from adjoint.capture.numpy.making.values import astype, sort
 from adjoint.capture.numpy.reducing.sorting import searchsorted
 from adjoint.capture.numpy.shaping.shape import concatenate, ravelled
 from adjoint.capture.numpy.table import as_array, implements, perform
-from adjoint.capture.recording.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.primitives.structure.gathering import GATHER_ADD
 
 

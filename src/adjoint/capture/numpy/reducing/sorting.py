@@ -27,9 +27,9 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.trace import current
-from adjoint.capture.recording.traced import Traced, is_known, unwrap
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.tracing.trace import current
+from adjoint.capture.recording.tracing.traced import Traced, is_known, unwrap
 from adjoint.primitives.structure.sorting import ARGPARTITION, SEARCHSORTED, WARN_WHERE_ZERO
 
 # --- order ----------------------------------------------------------------------------------------

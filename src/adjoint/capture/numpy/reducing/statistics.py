@@ -13,8 +13,8 @@ from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.reducing.reduce import mean, sum_
 from adjoint.capture.numpy.shaping.shape import concatenate, diagonal, reshaped, spread
 from adjoint.capture.numpy.table import as_array, implements, normal_axis
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.traced import is_known, unwrap
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.tracing.traced import is_known, unwrap
 
 
 @implements(np.average)

@@ -19,9 +19,7 @@ from adjoint.capture.numpy.table import (
     stored,
     strong,
 )
-from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.valued import refuse, value_of
-from adjoint.capture.recording.views import (
+from adjoint.capture.recording.memory.views import (
     View,
     as_view,
     copy_of,
@@ -29,6 +27,8 @@ from adjoint.capture.recording.views import (
     read_only,
     root_of,
 )
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap
+from adjoint.capture.recording.values.valued import refuse, value_of
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.elementwise.selection import SELECT
 

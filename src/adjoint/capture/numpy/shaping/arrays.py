@@ -33,10 +33,10 @@ from adjoint.capture.numpy.table import (
     promoting,
     stored,
 )
-from adjoint.capture.recording.applying import concrete
-from adjoint.capture.recording.supposing import suppose
-from adjoint.capture.recording.traced import Traced, is_known, unwrap
-from adjoint.capture.recording.views import copy_of, maybe_alias, root_of
+from adjoint.capture.recording.effects.value_errors import suppose
+from adjoint.capture.recording.memory.views import copy_of, maybe_alias, root_of
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced, is_known, unwrap
 
 # --- layout ---------------------------------------------------------------------------------------
 

@@ -23,10 +23,8 @@ from adjoint.capture.numpy.table import (
     perform,
     stored,
 )
-from adjoint.capture.recording.applying import apply
-from adjoint.capture.recording.layout import is_c_ordered
-from adjoint.capture.recording.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.views import (
+from adjoint.capture.recording.memory.layout import is_c_ordered
+from adjoint.capture.recording.memory.views import (
     View,
     as_view,
     copy_of,
@@ -38,6 +36,8 @@ from adjoint.capture.recording.views import (
     real_part,
     reshape,
 )
+from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap
 from adjoint.primitives.structure.moving import BROADCAST, RESHAPE
 from adjoint.primitives.structure.slicing import CONCATENATE
 from adjoint.program import operation

@@ -15,7 +15,7 @@ from adjoint.executors.native.elements.rules import RULES, Rule
 from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWriter
 from adjoint.executors.native.machine.module import Block, Module, Value
 from adjoint.primitives.declaration import PRIMITIVES, Primitive
-from adjoint.primitives.elementwise.formulas import Formula
+from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.primitives.special.declaring import find_special
 
 

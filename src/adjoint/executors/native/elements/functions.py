@@ -11,7 +11,7 @@ from adjoint.executors.native.elements.writer import DOUBLE, SINGLE, ElementWrit
 from adjoint.executors.native.functions import elementary, power
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import FUNCTION_ATTRIBUTES, Block, Value, scalar_type
-from adjoint.primitives.elementwise.slopes import SECH_SQUARED
+from adjoint.primitives.elementwise.accuracy.slopes import SECH_SQUARED
 
 
 def call(writer: ElementWriter, name: str, *operands: Value) -> Value:

@@ -28,7 +28,7 @@ def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
         last.update(dict.fromkeys(segment.inputs, number))
     ends: dict[int, list[Variable]] = {}
     slots: dict[Variable, int] = {}
-    arrays, numbers = Allocator(), _Numbers()
+    arrays, numbers = Allocator(), _NumberSlots()
     for number, segment in enumerate(cut.segments):
         for variable in segment.outputs:
             if variable in waiting:
@@ -50,7 +50,7 @@ def place_values(program: Program, cut: Cut) -> tuple[list[list[int]], int]:
     return rows, numbers.bytes + arrays.size
 
 
-class _Numbers:
+class _NumberSlots:
     """Gives out memory for single numbers, side by side, so that a line of the cache has many."""
 
     def __init__(self) -> None:

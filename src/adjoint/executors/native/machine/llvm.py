@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.base.forking import hold_over_forks
+from adjoint.base.process.forking import hold_over_forks
 from adjoint.executors.native.machine.effort import Effort, code_level, effort_for
 from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.symbols import (

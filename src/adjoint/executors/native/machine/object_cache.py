@@ -25,7 +25,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adjoint.base.files import write_whole
+from adjoint.base.process.files import write_whole
 from adjoint.base.settings import settings
 
 LIMIT: Final = 1 << 28  # bytes of entries; beyond them those go that were not used for longest

@@ -21,7 +21,7 @@ import numpy as np
 from adjoint.base.arrays import ArrayType
 from adjoint.primitives.calls.custom import Constant
 from adjoint.primitives.declaration import PRIMITIVES, Primitive
-from adjoint.primitives.elementwise.formulas import Formula
+from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.program import Atom, Literal, Operation, Program, Variable
 
 _NUMBERS: Final = frozenset("?bBhHiIlLqQefdFD")  # the dtypes, as NumPy's letters

@@ -67,8 +67,6 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
     is_body: whether it is run many times, and so should have lanes however small it is.
     """
     labels = list(dict.fromkeys(label.find() for label in graph.labels))
-    if not labels:
-        return
     nodes = [node for node in graph.nodes if node.kind is not Kind.ROUTINE]
     pieced = {
         label.find() for node in nodes for label in node.reduced if label.extent <= LONGEST_SUMMED

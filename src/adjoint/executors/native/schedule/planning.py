@@ -100,7 +100,8 @@ class Planner:
     ) -> tuple[Layout, Mapping[int, int], list[Region]]:
         over = wanted or {}
         graph = build_graph(program, is_product, wanted)
-        choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
+        if graph.labels:
+            choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
         constructs = {
             node.number: self._construct(node.equation)
             for node in graph.nodes

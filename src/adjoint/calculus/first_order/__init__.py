@@ -1,0 +1,1 @@
+"""First derivatives: linear maps, gradients, linearisations, transposes, and coordinates."""

@@ -1,0 +1,1 @@
+"""Derivatives beyond the second: Taylor coefficients, tensors, and differential operators."""

@@ -1,0 +1,1 @@
+"""What the calculus is given: arguments, tangents and cotangents, and their spaces."""

@@ -1,0 +1,322 @@
+"""Colourings: which columns of a sparse matrix can be computed together, as one product.
+
+Columns that have no row in common can share a product, since each entry of the sum is then an entry
+of one of them. So the columns are coloured, greedily, such that those which meet in a row differ
+(A. R. Curtis, M. J. D. Powell, J. K. Reid, 1974). A symmetric matrix needs fewer products: in a
+*star colouring* neighbours differ, and every path on four vertices has three colours; then each
+entry stands alone in the row or in the column of a product (T. F. Coleman, J. J. Moré, 1984;
+A. H. Gebremedhin, F. Manne, A. Pothen, SIAM Review 47, 2005). Rows and columns of any matrix are
+coloured together as the symmetric [[0, A], [A.T, 0]], and colours that no entry needs are dropped.
+
+Sets of colours are the bits of integers, so that a vertex costs as much as it has neighbours. The
+same code runs on Python's integers of any length, and compiled, by `jit`, on integers of 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.base.settings import settings
+from adjoint.calculus.control_flow import fori_loop
+from adjoint.calculus.jit import jit
+from adjoint.capture.recording.tracing.trace import alone as unseen
+from adjoint.capture.scipy.sparse_patterns import scipy_sparse
+
+_SMALL: Final = 20_000  # entries that plain Python has coloured before there is machine code
+_LEAST: Final = 2**14  # numbers in the smallest arrays that machine code is made for
+_LARGEST: Final = 2**26
+_TURNS: Final = 6
+_TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
+_COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
+_BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
+
+Loop = Callable[[Any, Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """Colours of the vertices, 0, 1, ...; -1 for a vertex that needs none."""
+
+    colours: Any
+    count: int
+
+
+# --- the greedy algorithms ------------------------------------------------------------------------
+
+
+def _plain_loop(start: Any, stop: Any, body: Any, state: Any) -> Any:
+    for number in range(start, stop):
+        state = body(number, state)
+    return state
+
+
+def _distance_two(
+    loop: Loop, most: int, count: Any, order: Any, starts: Any, members: Any, state: Any
+) -> Any:
+    """Bits of the colours of columns.
+
+    most: the bits that colours may have. state: colours that rows have seen, and those of columns.
+    """
+
+    def visit(number: Any, state: Any) -> Any:
+        seen, bits = state
+        column = order[number]
+        first, last = starts[column], starts[column + 1]
+        used = loop(first, last, lambda k, used: used | seen[members[k]], bits[column])
+        free = ~used & ((used & most) + 1)
+
+        def mark(k: Any, seen: Any) -> Any:
+            seen[members[k]] |= free
+            return seen
+
+        seen = loop(first, last, mark, seen)
+        bits[column] = free
+        return seen, bits
+
+    return loop(0, count, visit, state)
+
+
+def _star(
+    loop: Loop, most: int, count: Any, order: Any, starts: Any, members: Any, state: Any
+) -> Any:
+    """Bits of the colours of vertices.
+
+    state: for each vertex, the colours of its neighbours; those that several of them have; those
+    that a new neighbour must not have, because they end a path of two colours; and its own.
+    """
+
+    def visit(number: Any, state: Any) -> Any:
+        around, several, closed, bits = state
+        vertex = order[number]
+        first, last = starts[vertex], starts[vertex + 1]
+
+        def forbid(k: Any, used: Any) -> Any:
+            neighbour = members[k]
+            is_coloured = 1 * (bits[neighbour] != 0)
+            return used | closed[neighbour] * is_coloured | around[neighbour] * (1 - is_coloured)
+
+        used = loop(first, last, forbid, around[vertex])
+        free = ~used & ((used & most) + 1)
+        bits[vertex] = free
+
+        def settle(k: Any, state: Any) -> Any:
+            around, several, closed = state
+            neighbour = members[k]
+            again = 1 * ((around[neighbour] & free) != 0)
+            second = again * (1 * ((several[neighbour] & free) == 0))
+            around[neighbour] |= free
+            several[neighbour] |= free * again
+            closed[vertex] |= bits[neighbour] * again
+            start = starts[neighbour]
+
+            def close(k: Any, closed: Any) -> Any:
+                other = members[k]
+                closed[other] |= bits[neighbour] * (1 * (bits[other] == free))
+                return closed
+
+            stop = start + (starts[neighbour + 1] - start) * second
+            return around, several, loop(start, stop, close, closed)
+
+        around, several, closed = loop(first, last, settle, (around, several, closed))
+        return around, several, closed, bits
+
+    return loop(0, count, visit, state)
+
+
+@cache
+def _compiled(algorithm: Any, size: int) -> Any:
+    """An algorithm as machine code for arrays of one size; jit compiles for each size."""
+
+    def compute(count: Any, order: Any, starts: Any, members: Any, state: Any) -> Any:
+        return algorithm(fori_loop, _BITS, count, order, starts, members, state)
+
+    return jit(compute)
+
+
+def _run(
+    algorithm: Any, arrays: int, any_count: bool, order: Any, starts: Any, members: Any
+) -> Any:
+    """The bits of the colours; None where there are more than bits. See `_best` for `any_count`.
+
+    arrays: the algorithm starts with so many of zeros.
+    """
+    largest = max(len(starts), len(members), 1 + int(members.max(initial=-1)))
+    chosen = settings()
+    if _SMALL < largest <= _LARGEST and chosen.native is not False and chosen.executor is None:
+        size = _LEAST
+        while size < largest:
+            size *= 4  # few sizes, each with machine code of its own
+        given = [_padded(array, size) for array in (order, starts, members)]
+        zeros = tuple(np.zeros(size, np.int64) for _ in range(arrays))
+        with unseen():
+            bits = _compiled(algorithm, size)(len(order), *given, zeros)[-1][: len(order)]
+        if ((bits > 0) & (bits <= _BITS)).all():
+            return bits
+        if not any_count:
+            return None
+    most = -1 if any_count or largest <= _SMALL else _BITS
+    state = tuple([0] * largest for _ in range(arrays))
+    listed = [np.asarray(array).tolist() for array in (order, starts, members)]
+    bits = algorithm(_plain_loop, most, len(order), *listed, state)[-1][: len(order)]
+    return bits if most < 0 or all(0 < bit <= most for bit in bits) else None
+
+
+def _padded(array: Any, size: int) -> Any:
+    whole = np.zeros(size, np.int64)
+    whole[: len(array)] = array
+    return whole
+
+
+def _numbered(bits: Any) -> Colouring | None:
+    """Colours from integers with one bit each."""
+    if bits is None:
+        return None
+    if isinstance(bits, np.ndarray):
+        colours = np.frexp(bits.astype(float))[1] - 1
+    else:
+        colours = np.array([bit.bit_length() - 1 for bit in bits], int)
+    return Colouring(colours, int(colours.max(initial=-1)) + 1)
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def _best(
+    greedy: Callable[[Any, bool], Colouring | None], degrees: Any, least: int, entries: int
+) -> Colouring:
+    """The colouring with the fewest colours of those that are tried.
+
+    In the order given; by degree, the largest first; and again by the classes of the best so far,
+    which never takes more colours where only those that meet must differ (J. C. Culberson, 1992).
+
+    greedy: colours in an order, by integers of any length if the flag is set; without it, None for
+        a large matrix that takes more colours than 64 bits hold, since long integers take the
+        square of their number. least: no colouring has fewer. entries: of the matrix, which are
+        looked at in each turn.
+    """
+    best: Colouring | None = None
+    for order in _orders(degrees):
+        colouring = greedy(order, False)
+        if colouring is not None and (best is None or colouring.count < best.count):
+            best = colouring
+        if best is not None and best.count <= least:
+            return best
+    if best is None:
+        best = greedy(np.argsort(-degrees, kind="stable"), True)
+        assert best is not None
+        return best
+    for turn in range(min(_TURNS, _COLOURED // max(entries, 1))):
+        sizes = np.bincount(best.colours, minlength=best.count)
+        rank = best.colours if turn % 2 else sizes[best.colours] * best.count + best.colours
+        colouring = greedy(np.argsort(-rank, kind="stable"), False)
+        if colouring is not None and colouring.count <= best.count:
+            best = colouring
+        if best.count <= least:
+            break
+    return best
+
+
+def _periodic(size: int, counts: range, is_valid: Callable[[Any, int], bool]) -> Colouring | None:
+    """The colours 0, 1, ..., k - 1 over and over, with the smallest k that will do.
+
+    What comes of a grid repeats: its fields are colourable by period with fewer colours than by any
+    greedy order, five for the five-point stencil.
+    """
+    for count in counts:
+        colours = np.arange(size) % count
+        if is_valid(colours, count):
+            return Colouring(colours, count)
+    return None
+
+
+def _orders(degrees: Any) -> Iterator[Any]:
+    yield np.arange(len(degrees))
+    if len(degrees) and degrees.min() != degrees.max():
+        yield np.argsort(-degrees, kind="stable")
+
+
+# --- what is coloured -----------------------------------------------------------------------------
+
+
+def column_colouring(pattern: Any) -> Colouring:
+    """Colours of the columns of a CSR matrix, of which those that meet in a row differ."""
+    columns = pattern.tocsc()
+    degrees = np.diff(columns.indptr)
+    least = int(np.diff(pattern.indptr).max(initial=0))
+
+    if least == np.count_nonzero(degrees):  # a row is full: each column for itself
+        return Colouring(np.where(degrees > 0, np.cumsum(degrees > 0) - 1, -1), least)
+
+    def greedy(order: Any, any_count: bool) -> Colouring | None:
+        return _numbered(_run(_distance_two, 2, any_count, order, columns.indptr, columns.indices))
+
+    best = _best(greedy, degrees, least, pattern.nnz)
+    rows, members = places_of(pattern)
+    shorter = _periodic(
+        len(degrees),
+        _periods(least, best.count, pattern.nnz),
+        lambda colours, count: bool(alone(rows, colours[members], count).all()),
+    )
+    return _without_empty(shorter or best, degrees)
+
+
+def row_colouring(pattern: Any) -> Colouring:
+    """Colours of the rows of a CSR matrix, of which those that meet in a column differ."""
+    return column_colouring(pattern.T.tocsr())
+
+
+def star_colouring(pattern: Any) -> Colouring:
+    """Colours of the columns of a symmetric CSR matrix, in a star colouring of its graph."""
+    graph = _without_diagonal(pattern)
+    degrees = np.diff(graph.indptr)
+    rows, columns = places_of(graph)
+    inner = (degrees[rows] > 1) & (degrees[columns] > 1)  # edges in the middle of a path of three
+    least = 3 if inner.any() else min(2, int(degrees.max(initial=0)) + 1)
+
+    def greedy(order: Any, any_count: bool) -> Colouring | None:
+        return _numbered(_run(_star, 4, any_count, order, graph.indptr, graph.indices))
+
+    best = _best(greedy, degrees, least, pattern.nnz)
+    rows, columns = places_of(pattern)
+
+    def is_valid(colours: Any, count: int) -> bool:
+        here = alone(rows, colours[columns], count)
+        return bool((here | alone(columns, colours[rows], count)).all())
+
+    shorter = _periodic(len(degrees), _periods(least, best.count, pattern.nnz), is_valid)
+    return _without_empty(shorter or best, np.diff(pattern.indptr))
+
+
+def _periods(least: int, count: int, entries: int) -> range:
+    """The periods that may be shorter than a count of colours, as far as they are quickly tried."""
+    return range(max(least, 1), min(count, least + 1 + _TRIED // max(entries, 1)))
+
+
+def places_of(pattern: Any) -> tuple[Any, Any]:
+    """The rows and the columns of the entries of a CSR matrix."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return rows, pattern.indices.astype(np.int64)
+
+
+def alone(lines: Any, colours: Any, count: int) -> Any:
+    """For each entry, whether it is the only one of its colour in its line."""
+    keys = lines * count + colours
+    return np.bincount(keys)[keys] == 1
+
+
+def _without_empty(colouring: Colouring, entries: Any) -> Colouring:
+    """No colour where there are no entries."""
+    colours = np.where(entries > 0, colouring.colours, -1)
+    return Colouring(colours, int(colours.max(initial=-1)) + 1)
+
+
+def _without_diagonal(pattern: Any) -> Any:
+    entries = pattern.tocoo()
+    apart = entries.row != entries.col
+    places = (entries.row[apart], entries.col[apart])
+    return scipy_sparse().csr_array((np.ones(len(places[0]), bool), places), shape=pattern.shape)

@@ -1,0 +1,299 @@
+"""Sparse Jacobians from few products: their programs, and the matrices made of the results.
+
+The program takes, behind the arguments and the constants of the function, the seeds (for each
+colour, which columns or rows it has) and for each block the places of its entries in the products.
+So it depends on how many colours and entries there are, and not on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from math import prod
+from typing import Any
+
+import numpy as np
+import optree
+
+from adjoint.base import pytrees
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.calculus.jacobians.planning.cuts import CutProgram
+from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
+from adjoint.calculus.jacobians.planning.jacobians import Differentiated
+from adjoint.calculus.jacobians.sparsity.colouring import places_of
+from adjoint.calculus.jacobians.sparsity.products import Products
+from adjoint.capture import Traced
+from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.sparse_patterns import numbered, scipy_sparse
+from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.hardness import hard
+from adjoint.primitives.structure.gathering import GATHER
+from adjoint.primitives.structure.moving import reshape, zeros
+from adjoint.primitives.structure.slicing import concatenate
+from adjoint.program import Atom, Builder, Program
+
+
+class BlockLayout:
+    """Where the entries of a sparse matrix go; those with the same places are equal.
+
+    pattern: a matrix of SciPy's with its entries numbered (see `sparse_patterns`). form: the
+    format of the matrix, where it is not that of the pattern.
+    """
+
+    __slots__ = ("form", "pattern")
+
+    def __init__(self, pattern: Any, form: str | None = None) -> None:
+        self.pattern, self.form = pattern, form
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self.pattern.nnz)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BlockLayout):
+            return False
+        one, two = self.pattern, other.pattern
+        return one is two or (
+            type(one) is type(two)
+            and (self.form, one.shape, one.nnz) == (other.form, two.shape, two.nnz)
+            and all(map(np.array_equal, _index_arrays(one), _index_arrays(two)))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.form, self.pattern.shape, self.pattern.nnz))
+
+    def filled(self, entries: Any) -> Any:
+        """The matrix with these entries; it shares nothing with others but them."""
+        if type(entries) is Traced:
+            return SparseTraced(entries, self.pattern, self.form)
+        if not isinstance(entries, np.ndarray):
+            return SparseBlock(entries, self)  # while a tree is being mapped
+        matrix = copy(self.pattern)
+        matrix.data = entries
+        if matrix.format == "coo":
+            matrix.coords = tuple(place.copy() for place in matrix.coords)
+        else:
+            matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+        return matrix if self.form is None else matrix.asformat(self.form)
+
+
+def _index_arrays(pattern: Any) -> tuple[Any, ...]:
+    return pattern.coords if pattern.format == "coo" else (pattern.indices, pattern.indptr)
+
+
+class SparseBlock:
+    """A block of a result: entries with their layout, as the container that results are made of."""
+
+    __slots__ = ("entries", "layout")
+
+    def __init__(self, entries: Any, layout: BlockLayout) -> None:
+        self.entries = entries
+        self.layout = layout
+
+
+def _register(kind: Any, split: Callable[[Any], tuple[Any, Any]]) -> None:
+    """Make a kind of results a container of its entries. split: the entries, and where they go."""
+
+    def flatten(matrix: Any) -> tuple[tuple[Any], Any]:
+        entries, layout = split(matrix)
+        return (entries,), layout
+
+    def unflatten(layout: Any, children: Any) -> Any:
+        (entries,) = children
+        return layout.filled(entries)
+
+    optree.register_pytree_node(kind, flatten, unflatten, namespace=pytrees.NAMESPACE)
+
+
+_register(SparseBlock, lambda block: (block.entries, block.layout))
+_register(SparseTraced, lambda x: (x.entries, BlockLayout(x.pattern, x.form)))
+
+
+class Compression:
+    """How the blocks of a sparse matrix are computed.
+
+    arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
+    and in it for each input. products: which there are.
+    """
+
+    def __init__(
+        self,
+        pattern: Any,
+        products: Products,
+        inputs: Sequence[ArrayType],
+        outputs: Sequence[ArrayType],
+        symmetric: bool,
+    ) -> None:
+        self.products = products
+        self.arrays: list[Any] = []
+        for colouring, types in ((products.columns, inputs), (products.rows, outputs)):
+            if colouring is not None and colouring.count:
+                self.arrays += seeds_of(colouring, types)
+        self.layouts: list[BlockLayout] = []
+        places = _BlockPlaces(pattern, products, symmetric)
+        top = 0
+        for of in outputs:
+            left = 0
+            for to in inputs:
+                layout, numbers = places.block(top, left, of.size, to.size)
+                self.layouts.append(layout)
+                if layout.count:
+                    self.arrays.append(numbers)
+                left += to.size
+            top += of.size
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The numbers of column and row products."""
+        columns = self.products.count_of_columns
+        return columns, self.products.count - columns
+
+
+def seeds_of(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
+    """For each array, which of its entries have each colour, as ones among zeros."""
+    seeds, first = [], 0
+    for type_ in types:
+        seed = np.zeros((colouring.count, type_.size), type_.dtype)
+        colours = colouring.colours[first : first + type_.size]
+        kept = np.flatnonzero(colours >= 0)
+        seed[colours[kept], kept] = 1
+        seeds.append(seed.reshape((colouring.count, *type_.shape)))
+        first += type_.size
+    return seeds
+
+
+class _BlockPlaces:
+    """Where the entries of a pattern stand in the products of a block's row and column."""
+
+    def __init__(self, pattern: Any, products: Products, symmetric: bool) -> None:
+        self.rows, self.columns = places_of(pattern)
+        self.products = products
+        self.symmetric = symmetric
+
+    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, Any]:
+        """The pattern of a block, and its entries' places in what the program puts together."""
+        inside = (self.rows >= top) & (self.rows < top + height)
+        inside &= (self.columns >= left) & (self.columns < left + width)
+        rows, columns = self.rows[inside], self.columns[inside]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
+        short = scipy_sparse().get_index_dtype(maxval=max(len(rows), width))
+        indices, starts = (columns - left).astype(short), starts.astype(short)
+        matrix = scipy_sparse().csr_array(
+            (np.ones(len(rows)), indices, starts), shape=(height, width)
+        )
+        matrix.has_canonical_format = True
+        pattern = numbered(matrix)
+        pattern.has_canonical_format = True
+        return BlockLayout(pattern), self._numbers(inside, (top, left), (height, width))
+
+    def _numbers(self, inside: Any, corner: tuple[int, int], shape: tuple[int, int]) -> Any:
+        """For each entry of a block, its number among all numbers in the block's products.
+
+        These are column products, and behind them row products; of a Hessian, behind the products
+        for the rows of the block those for its columns, unless they are the same.
+        """
+        rows, columns = self.rows[inside], self.columns[inside]
+        (top, left), (height, width) = corner, shape
+        by_column = self.products.by_column[inside]
+        of_columns, of_rows = self.products.columns, self.products.rows
+        counts = [0 if x is None else x.count for x in (of_columns, of_rows)]
+        if self.symmetric:
+            of_rows, counts[1] = of_columns, 0 if top == left else counts[0]
+        behind = 0 if self.symmetric and top == left else counts[0] * height
+        pushed = pulled = np.zeros(len(rows), np.int64)
+        if of_columns is not None:
+            pushed = of_columns.colours[columns] * height + (rows - top)
+        if of_rows is not None:
+            pulled = of_rows.colours[rows] * width + (columns - left) + behind
+        total = counts[0] * height + counts[1] * width
+        return np.where(by_column, pushed, pulled).astype(_index_dtype(total))
+
+
+def compressed_program(
+    program: Program,
+    differentiated: Differentiated,
+    kept: int,
+    counts: tuple[int, int],
+    sizes: Sequence[int],
+    symmetric: bool,
+) -> Program:
+    """(arguments, constants, seeds, places) -> (auxiliary outputs, entries of the blocks).
+
+    kept: how many outputs are differentiated. counts: of column and row products. sizes: how many
+    entries each block has.
+    """
+    builder = Builder()
+    inputs = [builder.input(variable.type) for variable in program.inputs]
+    values = builder.inline(differentiated.primal, inputs)
+    names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
+    making = _ProductMaker(builder, differentiated, names)
+    pushed = making.pushed(counts[0]) if counts[0] else None
+    pulled = making.pulled(counts[1]) if counts[1] else None
+    blocks: list[Atom] = []
+    for output, of in enumerate(differentiated.output_types):
+        for place in range(len(differentiated.crossings.tangents)):
+            size = sizes[len(blocks)]
+            if not size:
+                blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
+                continue
+            if symmetric and pushed is not None:
+                parts = [pushed[output]] if place == output else [pushed[output], pushed[place]]
+            else:
+                parts = [] if pushed is None else [pushed[output]]
+                parts += [] if pulled is None else [pulled[place]]
+            blocks.append(_entries(builder, parts, size, of))
+    return builder.build([*values[kept : differentiated.outputs], *blocks])
+
+
+class _ProductMaker:
+    """Appends products with the linear program of a Jacobian to a builder."""
+
+    def __init__(self, builder: Builder, differentiated: Differentiated, names: Any) -> None:
+        self.builder = builder
+        self.slopes = differentiated.slopes
+        self.outputs = differentiated.output_types
+        self.crossings = differentiated.crossings
+        self.cut = CutProgram(self.crossings, (0, len(self.crossings.moving)))
+        self.making = JacobianBuilder(builder, self.cut, names)
+
+    def _seeds(self, count: int, types: Sequence[ArrayType]) -> list[Expression]:
+        """The seeds, whose zeros are hard, as inputs of the program."""
+        self.builder.derived = True
+        given = [self.builder.input(array_type((count, *x.shape), x.dtype)) for x in types]
+        return [hard(Expression(self.builder, atom)) for atom in given]
+
+    def pushed(self, count: int) -> list[Any]:
+        """For each output, its tangents for each colour of columns; None where these are zeros."""
+        seeds = self._seeds(count, [tangent.type for tangent in self.crossings.tangents])
+        columns = self.making.push(self.cut.segments[0], seeds)
+        places: dict[Atom, int] = {atom: n for n, atom in enumerate(self.crossings.results)}
+        numbers = [None if slope is None else places.get(slope) for slope in self.slopes]
+        return [None if number is None else columns[number] for number in numbers]
+
+    def pulled(self, count: int) -> list[Any]:
+        """For each input, its cotangents for each colour of rows."""
+        seeds = self._seeds(count, self.outputs)
+        rows = []
+        for result in self.crossings.results:
+            pairs = zip(seeds, self.slopes, strict=True)
+            total, *others = [seed for seed, slope in pairs if slope is result]
+            for seed in others:  # outputs that are one variable
+                total = total + seed
+            rows.append(cast(total, result.type.dtype))
+        return self.making.pull(self.cut.segments[0], rows)
+
+
+def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -> Atom:
+    """The entries of a block, taken by their numbers out of all products of the block."""
+    flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
+    whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
+    type_ = array_type((size,), _index_dtype(whole.shape[0]))
+    places = Expression(builder, builder.input(type_))
+    return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]
+
+
+def _index_dtype(count: int) -> np.dtype[Any]:
+    """Short integers where they can number so many: half as much to read."""
+    return np.dtype(np.int32 if count < 2**31 else np.int64)

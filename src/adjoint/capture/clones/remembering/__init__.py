@@ -1,0 +1,1 @@
+"""Calls that need not run again, since the function only computes, as its bytecode proves."""

@@ -1,0 +1,1 @@
+"""What the names of NumPy, `math` and Python mean in a clone."""

@@ -1,0 +1,1 @@
+"""Operators, methods and ufuncs of traced arrays."""

@@ -1,0 +1,1 @@
+"""What a function does besides giving a result: draws, text, warnings, errors, calls."""

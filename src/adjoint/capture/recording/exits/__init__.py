@@ -1,0 +1,1 @@
+"""Where values leave a capture: questions, conversions, and what depends on what."""

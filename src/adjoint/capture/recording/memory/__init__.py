@@ -1,0 +1,1 @@
+"""How traced arrays share memory: views, writes into them, and layouts."""

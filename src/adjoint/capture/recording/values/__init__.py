@@ -1,0 +1,1 @@
+"""NumPy's values beside records: what is computed, by whom, and whether both agree."""

@@ -1,0 +1,1 @@
+"""Functions and slopes that keep all their digits, where the usual formulas cancel."""

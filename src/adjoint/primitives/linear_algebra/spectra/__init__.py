@@ -1,0 +1,1 @@
+"""Eigenvalues and singular values, their vectors, and functions of matrices through them."""

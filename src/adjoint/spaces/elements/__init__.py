@@ -1,0 +1,1 @@
+"""Elements of spaces: their values, who is a member, covectors, and coordinates."""

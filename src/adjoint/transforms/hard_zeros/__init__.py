@@ -1,0 +1,1 @@
+"""Hard zeros: programs that carry masks of them."""

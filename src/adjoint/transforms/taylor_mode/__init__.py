@@ -1,0 +1,1 @@
+"""Taylor mode: programs that carry truncated power series along."""
