@@ -82,6 +82,14 @@ def test_loops_are_cut_where_numbers_stay_in_place(function: Any, cut: bool, siz
     assert loops(made) == (1 if not cut else 2 if size == 4096 else 3)
 
 
+def test_matrices_are_left() -> None:
+    def function(x: Any) -> Any:
+        return ad.fori_loop(0, 20, lambda k, y: np.sin(y) + x, x)
+
+    program = simplify(ad.program(function, RNG.uniform(size=(64, 64))).program)
+    assert in_blocks(program) is program
+
+
 @pytest.mark.parametrize("size", [100, 1 << 16])
 def test_small_arrays_and_those_that_threads_share_are_left(size: int) -> None:
     program = simplify(ad.program(horner, *arguments(size)).rolled().program)

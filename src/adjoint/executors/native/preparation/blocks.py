@@ -80,10 +80,10 @@ def _walk(equation: Equation) -> _Walk | None:
     body: Program = equation.params["body"]
     constants, carried = equation.params["constants"], equation.params["carried"]
     states = body.inputs[constants : constants + carried]
-    sizes = {x.type.size for x in states if x.type.ndim}
-    if len(sizes) != 1:
+    shapes = [shape for shape in {x.type.shape for x in states} if shape]
+    if len(shapes) != 1 or len(shapes[0]) != 1:
         return None
-    (size,) = sizes
+    size = shapes[0][0]
     along: set[Atom] = {x for x in body.inputs[: constants + carried] if x.type.shape == (size,)}
     walked = sum(x.type.size * x.type.dtype.itemsize for x in (*along, *states))
     if (
