@@ -156,8 +156,8 @@ def carried_bytes(block: RepeatedBlock) -> list[int]:
         for source in sources:
             if isinstance(source, Within | Before):
                 lag = source.lag if isinstance(source, Before) else 0
-                made = (source.place, source.result)
-                reach[made] = max(reach.get(made, 0), place + lag * period - source.place)
+                value = (source.place, source.result)
+                reach[value] = max(reach.get(value, 0), place + lag * period - source.place)
     places = np.array([place for place, _ in reach], np.int64)
     lasting = np.array(list(reach.values()), np.int64)
     types = [block.equations[place].outputs[result].type for place, result in reach]

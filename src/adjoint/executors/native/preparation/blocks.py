@@ -36,7 +36,7 @@ _ELEMENTWISE: Final = frozenset({SCALE, SELECT, CAST})
 
 
 @dataclass
-class _Walk:
+class _PointwiseLoop:
     """What a loop does with arrays of one length.
 
     along: the variables of its body that have that length, number by number. states: which of what
@@ -50,7 +50,7 @@ class _Walk:
 
 def in_blocks(program: Program) -> Program:
     """The program with its loops over arrays that are not small as loops over blocks of these."""
-    if all(_walk(equation) is None for equation in program.equations):
+    if all(_pointwise_loop(equation) is None for equation in program.equations):
         return program
     builder, names = Builder(), dict[Variable, Atom]()
     builder.inputs = list(program.inputs)
@@ -61,11 +61,11 @@ def in_blocks(program: Program) -> Program:
     for equation in program.equations:
         inputs = [rename(atom) for atom in equation.inputs]
         builder.origin, builder.derived = equation.origin, equation.derived
-        walk = _walk(equation)
+        walk = _pointwise_loop(equation)
         if walk is None:
             results: list[Atom] = list(builder.emit(equation.operation, inputs))
         else:
-            results = _Blocks(builder, equation, inputs, walk).results()
+            results = _BlockedLoop(builder, equation, inputs, walk).results()
         names.update(zip(equation.outputs, results, strict=True))
     return builder.build([rename(atom) for atom in program.outputs])
 
@@ -73,7 +73,7 @@ def in_blocks(program: Program) -> Program:
 # --- what may be cut ------------------------------------------------------------------------------
 
 
-def _walk(equation: Equation) -> _Walk | None:
+def _pointwise_loop(equation: Equation) -> _PointwiseLoop | None:
     """How a loop goes through arrays, if block by block is as well and faster."""
     if equation.primitive is not SCAN:
         return None
@@ -92,7 +92,7 @@ def _walk(equation: Equation) -> _Walk | None:
         or walked < _FIRST_CACHE
     ):
         return None
-    walk = _Walk(size, along, [x in along for x in states])
+    walk = _PointwiseLoop(size, along, [x in along for x in states])
     return walk if _stays_in_place(body, walk, carried) else None
 
 
@@ -104,7 +104,7 @@ def _rounds(equation: Equation) -> int:
     return equation.params["length"] or _FEWEST_ROUNDS
 
 
-def _stays_in_place(body: Program, walk: _Walk, carried: int) -> bool:
+def _stays_in_place(body: Program, walk: _PointwiseLoop, carried: int) -> bool:
     """Whether each number depends on those at its own place alone, and all rows are sums."""
     along, sums = walk.along, set[Atom]()
     for equation in body.equations:
@@ -139,11 +139,11 @@ def _is_sum(equation: Equation) -> bool:
 # --- how it is cut --------------------------------------------------------------------------------
 
 
-class _Blocks:
+class _BlockedLoop:
     """Writes a loop as one over blocks, and one over what is left."""
 
     def __init__(
-        self, builder: Builder, equation: Equation, inputs: Sequence[Atom], walk: _Walk
+        self, builder: Builder, equation: Equation, inputs: Sequence[Atom], walk: _PointwiseLoop
     ) -> None:
         self.builder = builder
         self.walk = walk
@@ -246,7 +246,7 @@ class _Blocks:
             ).atom
             for x in self.parted
         ]
-        made = outer.emit(
+        outer_results = outer.emit(
             op,
             [
                 Literal(np.int64(count)),
@@ -257,9 +257,9 @@ class _Blocks:
                 *parts,
             ],
         )
-        ends = iter(made[len(begun) : len(carried)])
-        whole = iter(made[len(carried) :])
+        ends = iter(outer_results[len(begun) : len(carried)])
+        whole = iter(outer_results[len(carried) :])
         return [
             reshape(Expression(outer, next(whole)), (count * length,)).atom if moves else next(ends)
             for moves in self.walk.states
-        ] + list(made[: len(begun)])
+        ] + list(outer_results[: len(begun)])
