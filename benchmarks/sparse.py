@@ -110,6 +110,15 @@ def bundle(seed: int, cameras: int, points: int, seen: int) -> tuple[Any, Any]:
     return errors, 0.1 * random.standard_normal(6 * cameras + 3 * points)
 
 
+def networks(x: Any, xp: Any) -> Any:
+    """A deep network at each point of a line, which sees eight neighbours: products cost much."""
+    rows = xp.stack([x[k : x.shape[0] - 7 + k] for k in range(8)], 1)
+    mixing = 0.1 + 0.9 * np.eye(8)
+    for _ in range(20):
+        rows = xp.sin(rows @ mixing)
+    return xp.sum(rows)
+
+
 def casadis_differences(x: Any, casadi: Any) -> Any:
     return (x[1:] - x[:-1]) ** 2
 
@@ -132,6 +141,7 @@ def problems() -> list[Problem]:
         Problem("Brusselator, 2 · 64²", brusselator, random.random(2 * 64**2), False),
         Problem("Brusselator, 2 · 256²", brusselator, random.random(2 * 256**2), False),
         Problem("optimal control, 9 999", collocation, random.normal(size=9999), *control),
+        Problem("networks, 2 000", networks, 0.1 * random.normal(size=2000), True),
         Problem("bundle adjustment, 6 300", errors, unknowns, False),
     ]
 

@@ -16,6 +16,7 @@ from adjoint.base.signatures.calling import named
 # What hands words on to the function, and what answers when it is entered.
 TAKES_ANY = {
     "draw",
+    "colouring",
     "explain",
     "explain_nan",
     "kinks",

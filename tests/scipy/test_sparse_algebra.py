@@ -217,3 +217,36 @@ def test_a_gradient_lies_on_the_pattern() -> None:
     tracemalloc.stop()
     assert gradient.shape == (n + 1,)
     assert peak < 1.5e8
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda A: np.sqrt(A).toarray(),
+        lambda A: np.abs(-A).toarray(),
+        lambda A: np.multiply(A, 3.0).toarray(),
+        lambda A: np.add(A, A).toarray(),
+        lambda A: A.max() * A.min(),
+        lambda A: A.max(explicit=True) + (-A).min() + A.T.max(),
+        lambda A: A.data @ A.nonzero()[1],
+        lambda A: np.arange(3.0) + A,
+    ],
+)
+def test_functions_of_numpy_and_extremes(function: Any) -> None:
+    places = (np.array([0, 1, 2, 2]), np.array([1, 0, 2, 1]))
+
+    def of_data(x: Any) -> Any:
+        return function(sp.csr_array((x, places), shape=(3, 3)))
+
+    agrees(of_data, np.array([0.7, 1.3, 2.5, 0.4]))
+
+
+def test_what_scipy_refuses_is_refused_alike() -> None:
+    full = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for function, error, words in (
+        (lambda A: np.exp(A), TypeError, "no callable exp"),
+        (lambda A: A + 1.0, NotImplementedError, "nonzero scalar"),
+        (lambda A: A.max(axis=0), ad.errors.UnsupportedFunctionError, "along an axis"),
+    ):
+        with pytest.raises(error, match=words):
+            ad.grad(lambda x, function=function: np.sum(function(sp.csr_array(x)).data))(full)

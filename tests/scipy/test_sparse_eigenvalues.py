@@ -87,6 +87,49 @@ def test_singular_values_and_vectors() -> None:
     np.testing.assert_allclose(value, sla.svds(rectangular(C), 2)[1])
 
 
+@pytest.mark.parametrize("is_tall", [True, False])
+def test_smallest_singular_values(is_tall: bool) -> None:
+    def matrix(c: Any) -> Any:
+        return rectangular(c) if is_tall else rectangular(c).T.tocsr()
+
+    def sparse(c: Any) -> Any:
+        u, s, vt = sla.svds(matrix(c), 2, which="SM")
+        return np.sum(s**2) + np.sum(s * u[0] * vt[:, 0])
+
+    def whole(c: Any) -> Any:
+        u, s, v = np.linalg.svd(matrix(c).toarray(), full_matrices=False)
+        return np.sum(s[-2:] ** 2) + np.sum(s[-2:] * u[0, -2:] * v[-2:, 0])
+
+    assert sparse(C) == pytest.approx(whole(C), rel=1e-9)
+    np.testing.assert_allclose(ad.grad(sparse)(C), ad.grad(whole)(C), rtol=1e-7, atol=1e-9)
+    value, _ = ad.jvp(
+        lambda c: sla.svds(matrix(c), 2, which="SM", return_singular_vectors=False), (C,), (C,)
+    )
+    np.testing.assert_allclose(value, sla.svds(matrix(C), 2, which="SM")[1])
+
+
+def test_diagonal_masses() -> None:
+    def pairs(c: Any) -> Any:
+        return of_pairs(*sla.eigsh(stiffness(c), 2, M=sp.diags_array(c[1:] ** 2), sigma=0.0))
+
+    def by_lobpcg(c: Any) -> Any:
+        mass = sp.diags_array(c[1:] ** 2)
+        return of_pairs(*sla.lobpcg(stiffness(c), np.eye(N)[:, :2], mass, largest=False))
+
+    def whole(c: Any) -> Any:
+        scales = 1 / c[1:]
+        values, vectors = np.linalg.eigh(stiffness(c).toarray() * scales * scales[:, None])
+        return of_pairs(values[:2], (vectors * scales[:, None])[:, :2])
+
+    expected, slope = ad.value_and_grad(whole)(C)
+    assert pairs(C) == pytest.approx(expected, rel=1e-9)
+    for function in (pairs, by_lobpcg):
+        value, gradient = ad.value_and_grad(function)(C)
+        assert value == pytest.approx(expected, rel=1e-9)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-8, atol=1e-10)
+    agrees_in_all_modes(pairs, C, tolerance=1e-5)
+
+
 def test_degenerate_pairs_and_failures() -> None:
     degenerate = ad.errors.DegenerateError
     twice = np.array([1.0, 1.0, 2.0, 3.0, 4.0, 5.0])
@@ -120,11 +163,11 @@ def test_degenerate_pairs_and_failures() -> None:
     with pytest.raises(ad.errors.NotConvergedError, match="eigenvalues of a sparse matrix"):
         ad.grad(lambda t: np.sum(sla.eigsh(t * big, 3, which="SA", maxiter=1)[0]))(2.0)
     for function, words in (
-        (lambda c: sla.eigsh(stiffness(c), 2, M=sp.eye(N))[0][0], "takes no M"),
+        (lambda c: sla.eigsh(stiffness(c), 2, M=stiffness(C))[0][0], "takes a diagonal M"),
+        (lambda c: sla.eigsh(stiffness(c), 2, mode="buckling")[0][0], "takes no Minv"),
         (lambda c: sla.eigsh(sla.aslinearoperator(stiffness(c)), 2)[0][0], "takes a matrix"),
         (lambda c: sla.eigsh(1j * stiffness(c), 2)[0][0], "real"),
-        (lambda c: sla.svds(stiffness(c), 2, which="SM")[1][0], "the largest"),
-        (lambda c: sla.lobpcg(stiffness(c), np.eye(N)[:, :2], B=sp.eye(N))[0][0], "no B"),
+        (lambda c: sla.lobpcg(stiffness(c), np.eye(N)[:, :2], Y=np.eye(N)[:, 3:4])[0][0], "no Y"),
     ):
         with pytest.raises(ad.errors.UnsupportedFunctionError, match=words):
             ad.grad(function)(C)

@@ -12,7 +12,7 @@ import scipy.sparse.linalg as sla
 from scipy.linalg import expm
 
 import adjoint as ad
-from tests.scipy.comparing import agrees_in_all_modes
+from tests.scipy.comparing import agrees, agrees_in_all_modes
 
 D = np.random.default_rng(0).uniform(1.0, 2.0, 9)
 B = np.linspace(0.5, 1.5, 6)
@@ -72,6 +72,14 @@ def test_the_residual_and_what_is_not_known() -> None:
     np.testing.assert_allclose(ad.grad(residual)(D), expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("solver", [sla.lsmr, sla.lsqr])
+@pytest.mark.parametrize("damp", [0.0, 0.5])
+def test_starts(solver: Any, damp: float) -> None:
+    """Of a wide matrix, or a damped one, the solution depends on where the iteration starts."""
+    agrees(lambda d: solver(tall(d), B, damp, x0=d[:4], **TIGHT)[0], D)
+    agrees(lambda d: solver(tall(d).T.tocsr(), B[:4], damp, x0=d[: len(B)], **TIGHT)[0], D)
+
+
 def test_failures() -> None:
     with pytest.raises(
         ad.errors.NotConvergedError, match="limit of iterations was reached after 1"
@@ -88,9 +96,7 @@ def test_failures() -> None:
     for function, words in (
         (lambda d: sla.lsmr(sla.aslinearoperator(tall(d)), B)[0][0], "takes a matrix"),
         (lambda d: sla.lsqr(tall(d), B, calc_var=True)[0][0], "calc_var"),
-        (lambda d: sla.lsmr(tall(d), B, x0=np.ones(4))[0][0], "takes no x0"),
         (lambda d: sla.lsmr(1j * tall(d), B)[0][0], "real"),
-        (lambda d: sla.expm_multiply(tall(d)[:4], B[:4], 0.0, 1.0, 5)[0][0], "A and B alone"),
         (lambda d: sla.expm_multiply(tall(d)[:4].toarray(), B[:4])[0], "scipy.linalg.expm"),
     ):
         with pytest.raises(unsupported, match=words):
@@ -102,6 +108,32 @@ def test_failures() -> None:
 
 def generator(d: Any) -> Any:
     return sp.diags([-d[:6], d[1:6], d[3:8]], [0, 1, -1]).tocsr()
+
+
+def test_exponentials_at_several_times() -> None:
+    def several(d: Any) -> Any:
+        return sla.expm_multiply(generator(d), d[:6], start=0.1, stop=1.3, num=4)
+
+    agrees(several, D)
+    agrees(lambda d: sla.expm_multiply(generator(d), d[:6], 0.0, 1.0, 3, endpoint=False)[1:], D)
+    agrees_in_all_modes(lambda d: np.sum(several(d) ** 2), D)
+    with pytest.raises(ValueError, match="two time points"):
+        ad.grad(lambda d: np.sum(sla.expm_multiply(generator(d), d[:6], 0.0, 1.0, 1)))(D)
+
+
+def test_single_precision_gives_scipys_dtypes() -> None:
+    d = D.astype(np.float32)
+    for function in (
+        lambda d: sla.lsqr(tall(d), B)[0],
+        lambda d: sla.lsmr(tall(d), B)[0],
+        lambda d: sla.expm_multiply(generator(d), d[:6]),
+        lambda d: (tall(d) / 2.0).toarray(),
+        lambda d: (tall(d) / d[0]).toarray(),
+        lambda d: (tall(d) / d[:4]).toarray(),
+    ):
+        value, _ = ad.jvp(function, (d,), (d,))
+        assert value.dtype == function(d).dtype
+        np.testing.assert_allclose(value, function(d), rtol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [0.3, -20.0, 60.0])

@@ -51,6 +51,13 @@ DIRECT: dict[str, Callable[[Any], Any]] = {
     "a sparse right side": lambda c: np.sum(
         (sla.spsolve(general(c), sp.csc_array(spd(c)[:, :2])) @ np.ones(2)) ** 2
     ),
+    "spsolve_triangular": lambda c: np.sum(
+        sla.spsolve_triangular(sp.tril(general(c)).tocsr(), c[1:])
+        * sla.spsolve_triangular(sp.triu(general(c)).tocsc(), np.stack([B, c[1:]], 1), False)[:, 1]
+    ),
+    "unit_diagonal": lambda c: np.sum(
+        sla.spsolve_triangular(sp.tril(general(c)).tocsr(), c[1:], unit_diagonal=True) ** 2
+    ),
     "inv": lambda c: np.sum(np.cos(sla.inv(general(c)).data)),
     "complex": lambda c: np.sum(np.abs(sla.spsolve(general(c) * (1 + 1j), B * (2 - 1j))) ** 2),
     "complex b": lambda c: np.sum(np.abs(sla.spsolve(general(c), B * (2 - 1j))) ** 2),
@@ -256,3 +263,17 @@ def test_a_banded_system_stays_banded() -> None:
     tracemalloc.stop()
     assert np.isfinite(gradient).all()
     assert peak < 1e8
+
+
+def test_an_indefinite_band_raises_in_replays_too() -> None:
+    from scipy import linalg
+
+    def energy(middle: Any) -> Any:
+        band = np.stack([middle, np.ones(200)])
+        return np.sum(linalg.solveh_banded(band, np.ones(200), lower=True) ** 2)
+
+    gradient = ad.grad(energy)
+    for shift in range(6):
+        gradient(np.full(200, 4.0 + shift))
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        gradient(np.full(200, 0.5))

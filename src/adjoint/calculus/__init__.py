@@ -38,7 +38,7 @@ from adjoint.calculus.inspecting.programs import ProgramView, program
 from adjoint.calculus.jacobians.jacobian import jacobian
 from adjoint.calculus.jacobians.planning import Mode
 from adjoint.calculus.jacobians.planning.plan import JacobianPlan, plan
-from adjoint.calculus.jacobians.sparsity.patterns import sparsity
+from adjoint.calculus.jacobians.sparsity.patterns import colouring, sparsity
 from adjoint.calculus.jit import explain, jit
 from adjoint.calculus.rows.batching import vmap
 from adjoint.calculus.second_order import (
@@ -67,6 +67,7 @@ __all__ = [
     "ProgramView",
     "biharmonic",
     "checkpoint",
+    "colouring",
     "cond",
     "derivative",
     "derivative_tensor",

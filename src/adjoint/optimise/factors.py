@@ -37,10 +37,14 @@ Term = tuple[Number, Atom]  # a number times a value
 
 
 def move_factors(program: Program) -> Program:
-    """The program with the constant factors of its derived equations moved."""
+    """The program with the constant factors of its derived equations moved; itself for none."""
     if not any(equation.derived for equation in program.equations):
         return program
-    return _Mover(program).run()
+    moved = _Mover(program).run()
+    operations = zip(program.equations, moved.equations, strict=False)
+    if len(moved) == len(program) and all(a.operation is b.operation for a, b in operations):
+        return program  # no factor has moved
+    return moved
 
 
 class _Mover:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,8 @@ from adjoint.optimise.factors import move_factors
 from adjoint.optimise.rewrites import New, rewrite
 from adjoint.optimise.tidying import tidy
 from adjoint.program import Atom, Equation, Operation, Program, Variable
+
+Pass = Callable[[Program], Program]
 
 _MOST_REWRITES = (
     16  # of one equation; every rule shortens it, so this only guards against a mistake
@@ -24,7 +26,15 @@ def simplify(program: Program, check: Callable[[Program], Any] | None = None) ->
     What the user wrote is computed exactly as written; derivatives up to rounding (see `factors`).
     check: called with the program after every pass.
     """
-    for simplifying_pass in PASSES:
+    shorter = _passed(program, SHORTENING, check)
+    moved = _passed(shorter, MOVING, check)
+    return shorter if moved is shorter else _passed(moved, SHORTENING, check)
+
+
+def _passed(
+    program: Program, passes: Sequence[Pass], check: Callable[[Program], Any] | None
+) -> Program:
+    for simplifying_pass in passes:
         program = simplifying_pass(program)
         if check is not None:
             check(program)
@@ -122,16 +132,9 @@ def forget_simplified() -> None:
     _simplified.cache_clear()
 
 
-PASSES: tuple[Callable[[Program], Program], ...] = (
-    local_rewrites,
-    eliminate_dead_code,
-    tidy,
-    in_bodies(_simplified),
-    tidy,
-    move_factors,
-    local_rewrites,
-    eliminate_dead_code,
-)
+SHORTENING: tuple[Pass, ...] = (local_rewrites, eliminate_dead_code)
+# What gives shorter passes more to do, where it changes anything.
+MOVING: tuple[Pass, ...] = (tidy, in_bodies(_simplified), tidy, move_factors)
 
 
 def _shorter(body: Program) -> Program:

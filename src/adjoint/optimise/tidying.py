@@ -23,7 +23,7 @@ class _Tidy(NamedTuple):
 
 
 def tidy(program: Program) -> Program:
-    """The program with its loops and branches tidied."""
+    """The program with its loops and branches tidied; itself where they are tidy."""
     if not any(map(_holds, program.equations)):
         return program
     names: dict[Variable, Atom] = {}
@@ -37,6 +37,8 @@ def tidy(program: Program) -> Program:
             tidied, renamed = rule(tidied)
             names.update(renamed)
         kept.append(tidied)
+    if all(one is other for one, other in zip(kept, program.equations, strict=True)):
+        return program
     outputs = [names.get(x, x) if isinstance(x, Variable) else x for x in program.outputs]
     return Program(program.inputs, kept, outputs)
 

@@ -50,10 +50,11 @@ class Equation:
 
     `origin` is the number of the recorded operation that gave rise to it, through all transforms,
     so that an error can name the user's line; None where a rule stands for no single operation.
-    `derived` marks what a transform wrote: it warns of nothing, since the user did not write it.
+    `primitive` is that of the operation. `derived` marks what a transform wrote: it warns of
+    nothing, since the user did not write it.
     """
 
-    __slots__ = ("derived", "inputs", "operation", "origin", "outputs")
+    __slots__ = ("derived", "inputs", "operation", "origin", "outputs", "primitive")
 
     def __init__(
         self,
@@ -64,15 +65,11 @@ class Equation:
         derived: bool = False,
     ) -> None:
         self.operation = operation
+        self.primitive: Any = operation.primitive  # asked for more often than all else
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.origin = origin
         self.derived = derived
-
-    @property
-    def primitive(self) -> Any:
-        """The primitive that is applied."""
-        return self.operation.primitive
 
     @property
     def params(self) -> dict[str, Any]:

@@ -381,7 +381,7 @@ class _Audit:
             first = next(iter(second_derivatives))
             detail = f"{value:.12g}, {first} gives {reference:.12g}"
             error = abs(value - reference) / scale if value != reference else 0.0
-            yield measured(name, f"{order} against {first}", error, tolerance, detail)
+            yield measured(name, order, error, tolerance, detail)
 
     def _second_scale(self, u: Any, v: Any, second_derivatives: dict[str, float]) -> float:
         """The size against which second derivatives are compared: |H u| |v|, or theirs."""

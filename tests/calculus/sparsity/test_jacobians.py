@@ -324,6 +324,11 @@ def test_large_ones_hold_no_dense_matrix() -> None:
             ad.errors.ArgumentError,
             "'optimal'",
         ),
+        (
+            lambda: ad.hessian(np.sum, sparse=True, composition="reverse-on-reverse"),
+            ad.errors.ArgumentError,
+            "'reverse-on-reverse'",
+        ),
         (lambda: ad.sparsity(np.sin, X, order=3), ad.errors.ArgumentError, "order must be 1"),
         (lambda: ad.sparsity(np.sin, X, order=2.0), ad.errors.ArgumentTypeError, "order"),
         (lambda: ad.sparsity(np.sin, np.arange(3)), ad.errors.NotDifferentiableError, "int64"),

@@ -40,8 +40,8 @@ NUMPY_ALONE = {
     ),
     "LAPACK and what is made of its factors": (
         "cluster_mean"
-        " completed_basis diagonal_matrix diagonal_part dilated_basis eig eigenbasis eigh"
-        " eigvals eigvalsh hermitian leading_entries lstsq matrix_function"
+        " completed_basis definite_band diagonal_matrix diagonal_part dilated_basis eig eigenbasis"
+        " eigh eigvals eigvalsh hermitian leading_entries lstsq matrix_function"
         " over_singular_values pinv pulled_rotation pulled_skew qr rotation singular_slope"
         " skew_of_lower sparse_entries sparse_full_rank sparse_inverse sparse_least_squares"
         " sparse_product sparse_solve svd svdvals sylvester triangle"

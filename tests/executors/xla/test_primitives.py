@@ -95,7 +95,7 @@ ON_HOST = {
     ),
     "Takahashi's equations follow the pattern": "sparse_inverse",
     "NumPy's own order among equals": "argpartition",
-    "SciPy's own algorithms": "spline_filter",
+    "SciPy's own algorithms": "definite_band spline_filter",
 }
 
 

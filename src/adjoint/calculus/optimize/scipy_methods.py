@@ -12,13 +12,13 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, NotDifferentiableError
 from adjoint.base.signatures.checked import checked
-from adjoint.calculus.first_order.derivative import derivative
 from adjoint.calculus.first_order.gradient import value_and_grad
 from adjoint.calculus.inputs.arguments import check_callable
 from adjoint.calculus.inputs.representation import space_of
+from adjoint.calculus.optimize.constraints import as_constraints
 from adjoint.calculus.optimize.entry import asks_to_stop, check_args, points_to_argmin
 from adjoint.calculus.second_order import hvp
-from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle, infer
+from adjoint.spaces import OrthonormalCoordinates, Space, TangentBundle
 from adjoint.spaces.elements.values import describe
 
 
@@ -51,7 +51,6 @@ _ORDERS: Final = {
 _BOUNDED: Final = frozenset(
     {"nelder-mead", "powell", "cobyla", "cobyqa", "l-bfgs-b", "tnc", "slsqp", "trust-constr"}
 )
-_LARGE: Final = 100  # unknowns from which Jacobians of constraints are computed as sparse ones
 _CONSTRAINED: Final = frozenset({"cobyla", "cobyqa", "slsqp", "trust-constr"})
 
 
@@ -191,7 +190,7 @@ def minimize(
         target,
         frame.of(x0),
         method=method,
-        constraints=_constraints(constraints, frame, method),
+        constraints=as_constraints(constraints, x0, frame, method),
         tol=tol,
         options=options,
         **given,
@@ -280,55 +279,3 @@ def _watch(callback: Any, method: str, frame: OrthonormalCoordinates) -> Any:
             raise StopIteration
 
     return watch
-
-
-def _constraints(constraints: Any, frame: OrthonormalCoordinates, method: str) -> Any:
-    if constraints in ((), [], None):
-        return ()
-    given = constraints if isinstance(constraints, (tuple, list)) else [constraints]
-    sparse = method.lower() == "trust-constr" and frame.space.dimension >= _LARGE
-    return [_constraint(constraint, frame, sparse) for constraint in given]
-
-
-def _constraint(constraint: Any, frame: OrthonormalCoordinates, sparse: bool) -> Any:
-    """A constraint on the coordinates. sparse: whether the method takes sparse matrices."""
-    from scipy.optimize import LinearConstraint, NonlinearConstraint  # lazy, as above
-
-    if isinstance(constraint, LinearConstraint):
-        given: Any = constraint.A
-        if hasattr(given, "toarray") and not sparse:
-            given = given.toarray()
-        matrix = given if hasattr(given, "toarray") else np.atleast_2d(given)
-        if matrix.shape[1] != frame.space.dimension:
-            raise ArgumentError(
-                f"The matrix of a LinearConstraint has shape {matrix.shape}; expected one column "
-                f"for each of the {frame.space.dimension} coordinates of x in space.basis()."
-            )
-        return LinearConstraint(
-            frame.rows(matrix), constraint.lb, constraint.ub, constraint.keep_feasible
-        )
-    if not isinstance(constraint, NonlinearConstraint):
-        raise ArgumentTypeError(
-            "Constraints are scipy.optimize.LinearConstraint or NonlinearConstraint. Got a "
-            f"{type(constraint).__name__}. NonlinearConstraint(fun, 0, 0) says fun(x) = 0."
-        )
-    function = constraint.fun
-
-    def values(z: Any) -> Any:
-        value = function(frame.element(z))
-        return infer(value).coordinates(value)
-
-    def slopes(z: Any) -> Any:
-        slope = derivative(function, frame.element(z), domain=frame.space)
-        if frame.space.dimension < _LARGE:
-            return frame.rows(slope.matrix())
-        matrix = slope.matrix(sparse=True)  # by few products, where it has few entries
-        return frame.rows(matrix if sparse else matrix.toarray())
-
-    return NonlinearConstraint(
-        values,
-        constraint.lb,
-        constraint.ub,
-        jac=slopes,
-        keep_feasible=constraint.keep_feasible,
-    )

@@ -16,6 +16,7 @@ from typing import Literal as TextLiteral
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import ArgumentError
 from adjoint.base.signatures.choices import member
 from adjoint.calculus.custom.missing_rules import possible
 from adjoint.calculus.jacobians.basis import dimension, from_coordinates, standard_basis
@@ -66,6 +67,20 @@ CompositionName = TextLiteral[
 def as_composition(composition: Composition | CompositionName) -> Composition:
     """The composition that is meant; ArgumentTypeError where it is none."""
     return member(Composition, composition, "composition")
+
+
+def is_sparse_composition(composition: Composition) -> bool:
+    """Whether it is how a sparse Hessian is computed: by tangents of the gradient."""
+    return composition in (Composition.AUTO, Composition.FORWARD_ON_REVERSE)
+
+
+def check_sparse_composition(composition: Composition) -> None:
+    """ArgumentError where it is another one."""
+    if not is_sparse_composition(composition):
+        raise ArgumentError(
+            "With sparse=True, composition must be 'auto' or 'forward-on-reverse', got "
+            f"{composition.value!r}: columns of the gradient's Jacobian are combined."
+        )
 
 
 class Twice:

@@ -11,7 +11,12 @@ from adjoint.base import pytrees
 from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.base.signatures.checked import checked
 from adjoint.calculus.inputs.arguments import check_callable
-from adjoint.calculus.second_order.composition import Composition, CompositionName
+from adjoint.calculus.second_order.composition import (
+    Composition,
+    CompositionName,
+    as_composition,
+    is_sparse_composition,
+)
 from adjoint.calculus.second_order.curvature import second_derivative
 from adjoint.calculus.second_order.products import hessian
 from adjoint.maps import LinearMap
@@ -86,6 +91,7 @@ def lagrangian_hessian(
 
     second = second_derivative(lagrangian, x, domain=space, composition=composition)
     operator = second.operator()
-    if isinstance(operator.domain, Euclidean) and space is None:
+    is_forward = is_sparse_composition(as_composition(composition))
+    if isinstance(operator.domain, Euclidean) and space is None and is_forward:
         operator._find_sparse = lambda: hessian(lagrangian, sparse=True)(x)
     return operator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from adjoint.base import pytrees
@@ -30,9 +31,11 @@ from adjoint.calculus.second_order.composition import (
     Twice,
     along_basis,
     as_composition,
+    check_sparse_composition,
     with_unit_weight,
 )
 from adjoint.capture import Captured
+from adjoint.capture.recording.tracing.trace import current
 from adjoint.pipeline import prepare, run
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import reshape
@@ -160,6 +163,7 @@ def hessian(
     Raises:
         NotDifferentiableError: arguments that are not real and floating-point, or a value that is
             not a real scalar.
+        ArgumentError: with `sparse`, `composition` is neither "auto" nor "forward-on-reverse".
         ArgumentTypeError: `composition` is none of them; or, with `has_aux`, the function does not
             return a pair.
 
@@ -175,9 +179,11 @@ def hessian(
     check_flag(sparse, "sparse")
     check_argnums(argnums)
     composition = as_composition(composition)
+    if sparse:
+        check_sparse_composition(composition)
     way = way_of("hessian", argnums, has_aux, composition, sparse)
 
-    def compute(function: Any, *args: Any, **kwargs: Any) -> Any:
+    def compute(outermost: bool, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(argnums, args, kwargs)
         for number, type_ in enumerate(chosen.types):
             if type_.dtype.kind != "f":
@@ -191,7 +197,7 @@ def hessian(
         count, aux = len(chosen.leaves), len(captured.outputs) - 1
         if sparse:
             first = gradient_program
-            rest, flat = sparse_results(chosen, captured, 1, Mode.AUTO, first, function)
+            rest, flat = sparse_results(chosen, captured, 1, Mode.AUTO, first, function, outermost)
             lines = [chosen.unflatten(line) for line in rows_of_blocks(flat, count)]
             result = chosen.unflatten(lines)
             return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
@@ -210,7 +216,8 @@ def hessian(
     origin, function = function, core(function)
 
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
-        result = replay(way, function, compute, args, kwargs)
+        computed = partial(compute, current() is None)
+        result = replay(way, function, computed, args, kwargs)
         return settled(result) if sparse else result
 
     options = {

@@ -59,7 +59,9 @@ class SparseTraced:
     format that SciPy's matrix would have, where it is not that of the pattern.
     """
 
-    __array_ufunc__ = None
+    # As SciPy's own have it: arrays leave operators to it, and NumPy's functions ask its methods.
+    __array_priority__ = 10.1
+    takes_traced: Final = True
     __slots__ = ("__weakref__", "entries", "form", "pattern")
 
     def __init__(self, entries: Any, pattern: Any, form: str | None = None) -> None:
@@ -320,8 +322,10 @@ class SparseTraced:
             return added(self, as_traced(other))
         if isinstance(other, (int, float)) and other == 0:
             return self.copy()
-        if np.ndim(other) == 2:
+        if np.ndim(other):
             return self.toarray() + other
+        if isinstance(other, (Traced, np.generic, int, float, complex)):
+            raise NotImplementedError("adding a nonzero scalar to a sparse array is not supported")
         return NotImplemented
 
     def __radd__(self, other: Any) -> Any:
@@ -365,7 +369,12 @@ class SparseTraced:
                 "The quotient of two sparse matrices is dense, and has no derivative here. Divide "
                 "by dense arrays, or make the matrices dense with toarray()."
             )
-        return self.multiply(1 / as_operand(divisor))
+        if np.ndim(divisor):
+            return self.multiply(1 / as_operand(divisor))
+        # Asked of SciPy, which divides by a number in double precision.
+        one = scipy_sparse().csr_array(np.ones((1, 1), self.dtype))
+        dtype = (one / np.ones((), np.result_type(divisor))[()]).dtype
+        return self.astype(dtype).multiply(1 / as_operand(divisor))
 
     def __pow__(self, exponent: Any) -> Any:
         if not is_matrix(self.pattern):

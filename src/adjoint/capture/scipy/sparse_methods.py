@@ -41,6 +41,38 @@ for _name in _KEEPING_ZERO:
     setattr(SparseTraced, _name, _by_ufunc(_name))
 
 
+def _extremum(name: str) -> Any:
+    between = {"max": np.maximum, "min": np.minimum}[name]
+
+    def method(
+        self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
+    ) -> Any:
+        if axis is not None or out is not None:
+            raise refuse_sparse(
+                f"{name} along an axis of a sparse matrix with traced entries has no derivative "
+                "here. Make it dense with toarray(), or take that of all entries."
+            )
+        whole = self.canonical()
+        if not whole.pattern.nnz:
+            return getattr(whole.pattern, name)()
+        extreme = getattr(np, name)(whole.entries)
+        if explicit or whole.pattern.nnz == whole.shape[0] * whole.shape[1]:
+            return extreme
+        return between(extreme, whole.dtype.type(0))  # of the places without an entry
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("max", "min"):
+    setattr(SparseTraced, _name, _extremum(_name))
+
+
+def _nonzero(self: SparseTraced) -> Any:
+    """The places of all entries: an entry whose value happens to be zero is one, too."""
+    return self.canonical().pattern.nonzero()
+
+
 def _truth(self: SparseTraced) -> bool:
     """As SciPy answers, which is an error but for a matrix of one entry."""
     if self.shape == (1, 1):
@@ -55,6 +87,7 @@ def _compared(self: SparseTraced, other: object) -> Any:
     )
 
 
+setattr(SparseTraced, "nonzero", _nonzero)  # noqa: B010  # as below
 setattr(SparseTraced, "__bool__", _truth)  # noqa: B010  # a method that is set is no override
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(SparseTraced, _name, _compared)

@@ -8,6 +8,7 @@ import numpy as np
 
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.scipy.table import implements_scipy
+from adjoint.primitives.linear_algebra.banded import DEFINITE_BAND
 from adjoint.primitives.linear_algebra.sparse.systems import SPARSE_SOLVE
 from adjoint.scipy.linalg.batches import over_batches
 from adjoint.scipy.linalg.linear_systems import by_columns, symmetric
@@ -84,7 +85,8 @@ def solveh_banded(
         entries = np.concatenate([half[off], np.conjugate(half[off]), np.real(half[~off])])
         whole_rows = np.concatenate([rows[off], columns[off], rows[~off]])
         whole_columns = np.concatenate([columns[off], rows[off], columns[~off]])
-        return _solve_sparse(entries, whole_rows, whole_columns, b, None)
+        solution = _solve_sparse(entries, whole_rows, whole_columns, b, None)
+        return solution * perform(DEFINITE_BAND, ab, lower=bool(lower))
     matrix = symmetric(banded(ab, below, above), lower, hermitian=True)
     np.linalg.cholesky(matrix)  # which raises where it is not positive definite
     return by_columns(lambda right: np.linalg.solve(matrix, right), b)

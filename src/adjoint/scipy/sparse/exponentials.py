@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.calculus.control_flow import checkpoint, fori_loop
+from adjoint.calculus.control_flow import checkpoint, fori_loop, scan
 from adjoint.calculus.first_order.stopping import stop_gradient
 from adjoint.capture.numpy.table import as_array
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
-from adjoint.capture.scipy.sparse_matrix import as_traced, is_sparse
+from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 from adjoint.capture.scipy.table import implements_scipy
 
@@ -34,12 +35,7 @@ def expm_multiply(
     endpoint: Any = None,
     traceA: Any = None,
 ) -> Any:
-    """The exponential of a sparse matrix times a vector or a dense matrix."""
-    if start is not None or stop is not None or num is not None:
-        raise refuse_sparse(
-            "scipy.sparse.linalg.expm_multiply of traced values takes A and B alone. For several "
-            "times multiply A by each of them."
-        )
+    """The exponential of a sparse matrix times a vector or a dense matrix; for several times."""
     if not is_sparse(A):
         raise refuse_sparse(
             "scipy.sparse.linalg.expm_multiply of traced values takes a sparse matrix. Of a dense "
@@ -49,7 +45,28 @@ def expm_multiply(
     size = matrix.shape[0]
     if matrix.shape[1] != size:
         raise ValueError("expected A to be like a square matrix")
-    x = as_array(B) * np.ones((), matrix.dtype) * 1.0
+    x = as_array(B)
+    dtype = np.result_type(matrix.dtype, x.dtype)
+    dtype = dtype if dtype.kind in "fc" else np.result_type(float)
+    if start is None and stop is None and num is None and endpoint is None:
+        return _flow(matrix, x).astype(dtype)
+    several = {"num": num, "endpoint": endpoint}
+    known = {name: concrete(value) for name, value in several.items() if value is not None}
+    times, step = np.linspace(start, stop, retstep=True, **known)
+    if np.shape(times)[0] < 2:
+        raise ValueError("at least two time points are required")
+    first = _flow(matrix.scaled(start), x)
+    advance = matrix.scaled(step)
+    _, others = scan(
+        lambda x, _: (_flow(advance, x),) * 2, first, length=int(np.shape(times)[0]) - 1
+    )
+    return np.concatenate([first[None], others]).astype(np.result_type(dtype, float))
+
+
+def _flow(matrix: SparseTraced, x: Any) -> Any:
+    """exp(A) x."""
+    size = matrix.shape[0]
+    x = x * np.ones((), matrix.dtype) * 1.0
     mean = stop_gradient(matrix.trace() / size)
     shifted = matrix - mean * scipy_sparse().eye_array(size)
     norm = np.max(abs(shifted).sum(axis=0)) if size else 0.0

@@ -27,19 +27,24 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
     matrix = as_matrix(A)
     right = np.reshape(as_array(b), (-1, 1)) * 1.0
     height, width = matrix.shape
+    start = options.pop("x0", None)
+    start = None if start is None else np.reshape(as_array(start), (-1,))
     if right.shape[0] != height:
         raise ValueError(f"b has {right.shape[0]} entries, and the matrix {height} rows")
     if np.dtype(np.result_type(matrix.dtype, right.dtype)).kind == "c":
         raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real ones.")
+    if start is not None:  # both solve for what is to be added to it, and damp that
+        right = right - np.reshape(matrix @ start, (-1, 1))
     whole, side = matrix, right
     if not (isinstance(damp, (int, float)) and damp == 0):  # the rows of damp x = 0
         whole = block_array([[matrix], [damp * scipy_sparse().eye_array(width)]])
         side = np.concatenate([right, np.zeros((width, 1))])
     known = tuple(sorted((key, concrete(value)) for key, value in options.items()))
-    operands = (whole.entries, *whole.places, side)
+    operands = (whole.entries.astype(float), *whole.places, side.astype(float))  # as SciPy
     x = perform(SPARSE_LEAST_SQUARES, *operands, width=width, method=name, options=known)
     x = np.reshape(x, (-1,))
     rest = np.reshape(right, (-1,)) - matrix @ x
+    x = x if start is None else start + x
     unknown = [None] * (_RESULTS[name] - 4)
     return (x, 2, None, np.sqrt(np.sum(rest**2)), *unknown)
 
@@ -66,7 +71,7 @@ def lsmr(
 ) -> Any:
     """The solution, 2, None, the norm of the residual, and None for what is of the iterations."""
     given = {"atol": atol, "btol": btol, "conlim": conlim, "maxiter": maxiter, "x0": x0}
-    allowed = {"atol", "btol", "conlim", "maxiter"}
+    allowed = {"atol", "btol", "conlim", "maxiter", "x0"}
     return _solved("lsmr", A, b, damp, _options(given, allowed, "lsmr"))
 
 
@@ -86,7 +91,7 @@ def lsqr(
     """The solution, 2, None, the norm of the residual, and None for what is of the iterations."""
     given = {"atol": atol, "btol": btol, "conlim": conlim, "iter_lim": iter_lim, "x0": x0}
     given["calc_var"] = calc_var
-    allowed = {"atol", "btol", "conlim", "iter_lim"}
+    allowed = {"atol", "btol", "conlim", "iter_lim", "x0"}
     return _solved("lsqr", A, b, damp, _options(given, allowed, "lsqr"))
 
 

@@ -133,6 +133,33 @@ def _all_entries(dense: Any, of_matrix: bool) -> tuple[Any, Any]:
 
 
 @implements_scipy("sparse.linalg")
+def spsolve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """A triangular system; what stands in the other triangle is not looked at."""
+    sparse = scipy_sparse()
+    matrix = _square(A).moved(sparse.tril if lower else sparse.triu)
+    if unit_diagonal:
+        matrix.setdiag(np.ones(matrix.shape[0], matrix.dtype))
+    elif not matrix.pattern.diagonal().all():
+        raise np.linalg.LinAlgError("A is singular: zero entry on diagonal.")
+    right = as_array(b)
+    if right.ndim not in (1, 2):
+        raise ValueError(f"b must have 1 or 2 dims but its shape is {right.shape}.")
+    # Of an upper triangle the factors are the triangle itself, in whose columns there is nothing
+    # to pivot with; a lower one is an upper one from the end to the beginning.
+    if not lower:
+        return splu(matrix.tocsc(), "NATURAL").solve(right)
+    turned = matrix.tocsr()[::-1][:, ::-1]
+    return splu(turned.tocsc(), "NATURAL").solve(right[::-1])[::-1]
+
+
+@implements_scipy("sparse.linalg")
 def inv(A: Any) -> Any:
     """The inverse, which has all entries."""
     matrix = _square(A)

@@ -40,6 +40,7 @@ from tests.executors.native.loop_programs import (
     within,
 )
 
+ORDER = array_type((5000,), np.dtype(np.int64))
 FOREVER = program(lambda x: x > -2.0, NUMBER)
 
 
@@ -327,3 +328,21 @@ def test_tapes_grow_until_they_are_long_enough() -> None:
         found = ad.jit(ad.grad(function))(0.5, 20_000)
     tangent = ad.jvp(lambda x: function(x, 20_000), (0.5,), (1.0,))[1]
     np.testing.assert_allclose(found, tangent, rtol=1e-9)
+
+
+def test_watched_gathers_do_not_wait_for_each_other() -> None:
+    """What is noted of all lanes is no register of masks, from which gathers take theirs."""
+    made = program(lambda x, k: bind(GATHER, x * x, k), array(5000), ORDER)
+    executable = NativeExecutor().compile(made, Needs(watched=(0,)))
+    text = executable.native.ir()  # type: ignore[attr-defined]
+    assert "masked.gather" not in text or "phi <8 x i1>" not in text
+    values, order = np.arange(5000.0), np.arange(5000)[::-1].copy()
+    results = executable.run(values, order)
+    assert results is not None
+    np.testing.assert_array_equal(results[0], values[::-1] ** 2)
+    for place in (0, 4321):
+        undefined = values.copy()
+        undefined[place] = np.nan
+        assert executable.run(undefined, order) is None
+    order[17] = 5000
+    assert executable.run(values, order) is None

@@ -14,9 +14,10 @@ same code runs on Python's integers of any length, and compiled, by `jit`, on in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,7 @@ _LARGEST: Final = 2**26
 _TURNS: Final = 6
 _TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
 _COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
+_PEELED: Final = 10**5  # edges of a graph whose smallest vertices are found
 _BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
 
 Loop = Callable[[Any, Any, Any, Any], Any]
@@ -82,9 +84,20 @@ def _distance_two(
 
 
 def _star(
-    loop: Loop, most: int, count: Any, order: Any, starts: Any, members: Any, state: Any
+    is_late: bool,
+    loop: Loop,
+    most: int,
+    count: Any,
+    order: Any,
+    starts: Any,
+    members: Any,
+    state: Any,
 ) -> Any:
     """Bits of the colours of vertices.
+
+    is_late: whether the vertices around one without a colour may have one colour, which then
+    forbids their other neighbours' colours to it; else they differ from the start. This takes
+    fewer colours on grids, and more on most other graphs.
 
     state: for each vertex, the colours of its neighbours; those that several of them have; those
     that a new neighbour must not have, because they end a path of two colours; and its own.
@@ -98,7 +111,10 @@ def _star(
         def forbid(k: Any, used: Any) -> Any:
             neighbour = members[k]
             is_coloured = 1 * (bits[neighbour] != 0)
-            return used | closed[neighbour] * is_coloured | around[neighbour] * (1 - is_coloured)
+            is_near = 1 - is_coloured
+            if is_late:
+                is_near = 1 * ((bits[neighbour] & several[vertex]) != 0)
+            return used | closed[neighbour] * is_coloured | around[neighbour] * is_near
 
         used = loop(first, last, forbid, around[vertex])
         free = ~used & ((used & most) + 1)
@@ -112,6 +128,8 @@ def _star(
             around[neighbour] |= free
             several[neighbour] |= free * again
             closed[vertex] |= bits[neighbour] * again
+            if is_late:
+                closed[neighbour] |= free * (1 * ((bits[neighbour] & several[vertex]) != 0))
             start = starts[neighbour]
 
             def close(k: Any, closed: Any) -> Any:
@@ -126,6 +144,10 @@ def _star(
         return around, several, closed, bits
 
     return loop(0, count, visit, state)
+
+
+_early_star = partial(_star, False)
+_late_star = partial(_star, True)
 
 
 @cache
@@ -187,20 +209,25 @@ def _numbered(bits: Any) -> Colouring | None:
 
 
 def _best(
-    greedy: Callable[[Any, bool], Colouring | None], degrees: Any, least: int, entries: int
+    greedy: Callable[[Any, bool], Colouring | None],
+    degrees: Any,
+    least: int,
+    entries: int,
+    graph: Callable[[], Any],
 ) -> Colouring:
     """The colouring with the fewest colours of those that are tried.
 
-    In the order given; by degree, the largest first; and again by the classes of the best so far,
+    In the order given; by degree, the largest first; in a small graph the one with fewest
+    neighbours last (D. W. Matula, L. L. Beck, 1983); and again by the classes of the best so far,
     which never takes more colours where only those that meet must differ (J. C. Culberson, 1992).
 
     greedy: colours in an order, by integers of any length if the flag is set; without it, None for
         a large matrix that takes more colours than 64 bits hold, since long integers take the
         square of their number. least: no colouring has fewer. entries: of the matrix, which are
-        looked at in each turn.
+        looked at in each turn. graph: a CSR matrix of which columns or vertices must differ.
     """
     best: Colouring | None = None
-    for order in _orders(degrees):
+    for order in _orders(degrees, entries, graph):
         colouring = greedy(order, False)
         if colouring is not None and (best is None or colouring.count < best.count):
             best = colouring
@@ -234,10 +261,39 @@ def _periodic(size: int, counts: range, is_valid: Callable[[Any, int], bool]) ->
     return None
 
 
-def _orders(degrees: Any) -> Iterator[Any]:
+def _orders(degrees: Any, entries: int, graph: Callable[[], Any]) -> Iterator[Any]:
     yield np.arange(len(degrees))
     if len(degrees) and degrees.min() != degrees.max():
         yield np.argsort(-degrees, kind="stable")
+    if entries <= _PEELED:
+        whole = graph()
+        if whole.nnz <= _PEELED:
+            yield np.array(smallest_last(whole.indptr.tolist(), whole.indices.tolist()), int)
+
+
+def smallest_last(starts: Sequence[int], members: Sequence[int]) -> list[int]:
+    """The vertices of a graph such that each has the fewest neighbours among those before it."""
+    degrees = [stop - start for start, stop in pairwise(starts)]
+    waiting: list[list[int]] = [[] for _ in range(max(degrees, default=0) + 1)]
+    for vertex, degree in enumerate(degrees):
+        waiting[degree].append(vertex)
+    order: list[int] = []
+    least = 0
+    while len(order) < len(degrees):
+        while not waiting[least]:
+            least += 1
+        vertex = waiting[least].pop()
+        if degrees[vertex] != least:  # it waits further down, or has been taken
+            continue
+        degrees[vertex] = -1
+        order.append(vertex)
+        for k in range(starts[vertex], starts[vertex + 1]):
+            neighbour = members[k]
+            if degrees[neighbour] > 0:
+                degrees[neighbour] -= 1
+                waiting[degrees[neighbour]].append(neighbour)
+                least = min(least, degrees[neighbour])
+    return order[::-1]
 
 
 # --- what is coloured -----------------------------------------------------------------------------
@@ -255,14 +311,23 @@ def column_colouring(pattern: Any) -> Colouring:
     def greedy(order: Any, any_count: bool) -> Colouring | None:
         return _numbered(_run(_distance_two, 2, any_count, order, columns.indptr, columns.indices))
 
-    best = _best(greedy, degrees, least, pattern.nnz)
     rows, members = places_of(pattern)
-    shorter = _periodic(
-        len(degrees),
-        _periods(least, best.count, pattern.nnz),
-        lambda colours, count: bool(alone(rows, colours[members], count).all()),
-    )
-    return _without_empty(shorter or best, degrees)
+
+    def is_valid(colours: Any, count: int) -> bool:
+        return bool(alone(rows, colours[members], count).all())
+
+    colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
+    if colouring is None:
+        best = _best(greedy, degrees, least, pattern.nnz, lambda: _meeting(pattern))
+        periods = _periods(least + 1, best.count, pattern.nnz)
+        colouring = _periodic(len(degrees), periods, is_valid) or best
+    return _without_empty(colouring, degrees)
+
+
+def _meeting(pattern: Any) -> Any:
+    """Which columns of a matrix meet in a row: a graph without loops."""
+    ones = pattern.astype(np.int32)
+    return _without_diagonal((ones.T @ ones).tocsr())
 
 
 def row_colouring(pattern: Any) -> Colouring:
@@ -279,17 +344,24 @@ def star_colouring(pattern: Any) -> Colouring:
     least = 3 if inner.any() else min(2, int(degrees.max(initial=0)) + 1)
 
     def greedy(order: Any, any_count: bool) -> Colouring | None:
-        return _numbered(_run(_star, 4, any_count, order, graph.indptr, graph.indices))
+        return _numbered(_run(_early_star, 4, any_count, order, graph.indptr, graph.indices))
 
-    best = _best(greedy, degrees, least, pattern.nnz)
     rows, columns = places_of(pattern)
 
     def is_valid(colours: Any, count: int) -> bool:
         here = alone(rows, colours[columns], count)
         return bool((here | alone(columns, colours[rows], count)).all())
 
-    shorter = _periodic(len(degrees), _periods(least, best.count, pattern.nnz), is_valid)
-    return _without_empty(shorter or best, np.diff(pattern.indptr))
+    colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
+    if colouring is None:
+        best = _best(greedy, degrees, least, pattern.nnz, lambda: graph)
+        if best.count > least:
+            late = _run(_late_star, 4, False, np.arange(len(degrees)), graph.indptr, graph.indices)
+            other = _numbered(late)
+            best = other if other is not None and other.count < best.count else best
+        periods = _periods(least + 1, best.count, pattern.nnz)
+        colouring = _periodic(len(degrees), periods, is_valid) or best
+    return _without_empty(colouring, np.diff(pattern.indptr))
 
 
 def _periods(least: int, count: int, entries: int) -> range:

@@ -8,7 +8,6 @@ So it depends on how many colours and entries there are, and not on which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from math import prod
 from typing import Any
 
@@ -20,7 +19,9 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.jacobians.planning.cuts import CutProgram
 from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
+from adjoint.calculus.jacobians.sparsity.acyclic import Substitution
 from adjoint.calculus.jacobians.sparsity.colouring import places_of
+from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype
 from adjoint.calculus.jacobians.sparsity.products import Products
 from adjoint.capture import Traced
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
@@ -70,12 +71,16 @@ class BlockLayout:
             return SparseTraced(entries, self.pattern, self.form)
         if not isinstance(entries, np.ndarray):
             return SparseBlock(entries, self)  # while a tree is being mapped
-        matrix = copy(self.pattern)
-        matrix.data = entries
-        if matrix.format == "coo":
-            matrix.coords = tuple(place.copy() for place in matrix.coords)
+        pattern = self.pattern
+        kind: Any = type(pattern)
+        matrix = kind.__new__(kind)  # its attributes at once, which `copy` takes thrice as long for
+        state = vars(matrix)
+        state.update(vars(pattern))
+        state["data"] = entries
+        if pattern.format == "coo":
+            state["coords"] = tuple(place.copy() for place in pattern.coords)
         else:
-            matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+            state["indices"], state["indptr"] = pattern.indices.copy(), pattern.indptr.copy()
         return matrix if self.form is None else matrix.asformat(self.form)
 
 
@@ -115,7 +120,8 @@ class Compression:
     """How the blocks of a sparse matrix are computed.
 
     arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
-    and in it for each input. products: which there are.
+    and in it for each input. products: which there are. substitution: another way, for a Hessian of
+    arguments of one dtype.
     """
 
     def __init__(
@@ -133,16 +139,23 @@ class Compression:
                 self.arrays += seeds_of(colouring, types)
         self.layouts: list[BlockLayout] = []
         places = _BlockPlaces(pattern, products, symmetric)
+        insides = []
         top = 0
         for of in outputs:
             left = 0
             for to in inputs:
-                layout, numbers = places.block(top, left, of.size, to.size)
+                inside = places.inside(top, left, of.size, to.size)
+                layout, numbers = places.block(inside, top, left, of.size, to.size)
                 self.layouts.append(layout)
                 if layout.count:
                     self.arrays.append(numbers)
+                    insides.append(inside)
                 left += to.size
             top += of.size
+        self.substitution: Substitution | None = None
+        if products.trees is not None and len({x.dtype for x in inputs}) == 1:
+            colouring, trees = products.trees
+            self.substitution = Substitution(colouring, trees, seeds_of(colouring, inputs), insides)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -172,10 +185,16 @@ class _BlockPlaces:
         self.products = products
         self.symmetric = symmetric
 
-    def block(self, top: int, left: int, height: int, width: int) -> tuple[BlockLayout, Any]:
-        """The pattern of a block, and its entries' places in what the program puts together."""
+    def inside(self, top: int, left: int, height: int, width: int) -> Any:
+        """For each entry, whether it is in a block."""
         inside = (self.rows >= top) & (self.rows < top + height)
         inside &= (self.columns >= left) & (self.columns < left + width)
+        return inside
+
+    def block(
+        self, inside: Any, top: int, left: int, height: int, width: int
+    ) -> tuple[BlockLayout, Any]:
+        """The pattern of a block, and its entries' places in what the program puts together."""
         rows, columns = self.rows[inside], self.columns[inside]
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
         short = scipy_sparse().get_index_dtype(maxval=max(len(rows), width))
@@ -208,7 +227,7 @@ class _BlockPlaces:
         if of_rows is not None:
             pulled = of_rows.colours[rows] * width + (columns - left) + behind
         total = counts[0] * height + counts[1] * width
-        return np.where(by_column, pushed, pulled).astype(_index_dtype(total))
+        return np.where(by_column, pushed, pulled).astype(index_dtype(total))
 
 
 def compressed_program(
@@ -228,7 +247,7 @@ def compressed_program(
     inputs = [builder.input(variable.type) for variable in program.inputs]
     values = builder.inline(differentiated.primal, inputs)
     names = dict(zip(differentiated.linear.inputs, values[differentiated.outputs :], strict=False))
-    making = _ProductMaker(builder, differentiated, names)
+    making = ProductMaker(builder, differentiated, names)
     pushed = making.pushed(counts[0]) if counts[0] else None
     pulled = making.pulled(counts[1]) if counts[1] else None
     blocks: list[Atom] = []
@@ -247,7 +266,7 @@ def compressed_program(
     return builder.build([*values[kept : differentiated.outputs], *blocks])
 
 
-class _ProductMaker:
+class ProductMaker:
     """Appends products with the linear program of a Jacobian to a builder."""
 
     def __init__(self, builder: Builder, differentiated: Differentiated, names: Any) -> None:
@@ -289,11 +308,6 @@ def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -
     """The entries of a block, taken by their numbers out of all products of the block."""
     flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
     whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    type_ = array_type((size,), _index_dtype(whole.shape[0]))
+    type_ = array_type((size,), index_dtype(whole.shape[0]))
     places = Expression(builder, builder.input(type_))
     return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]
-
-
-def _index_dtype(count: int) -> np.dtype[Any]:
-    """Short integers where they can number so many: half as much to read."""
-    return np.dtype(np.int32 if count < 2**31 else np.int64)

@@ -15,6 +15,7 @@ from adjoint.base.errors import ArgumentError
 from adjoint.base.process.forking import hold_over_forks
 from adjoint.calculus.custom.missing_rules import is_applicable, is_transposable
 from adjoint.calculus.inputs.arguments import Chosen
+from adjoint.calculus.jacobians.planning.cuts import CutSegment
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
 from adjoint.calculus.jacobians.planning.mode import Mode
 from adjoint.calculus.jacobians.sparsity.compressed import (
@@ -30,6 +31,7 @@ from adjoint.calculus.jacobians.sparsity.detection import (
 )
 from adjoint.calculus.jacobians.sparsity.index_sets import canonical
 from adjoint.calculus.jacobians.sparsity.products import products_of, symmetric_products
+from adjoint.calculus.jacobians.sparsity.substitution import substituted_program
 from adjoint.capture import Captured
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.constants import same_memory
@@ -109,7 +111,7 @@ class SparseDerivative:
     def _compression(self, matrix: Any) -> Compression:
         moving = self.differentiated.crossings.moving
         if self.symmetric:
-            products = symmetric_products(matrix)
+            products = symmetric_products(matrix, self._operations_of_product())
         else:
             forward = all(map(is_applicable, moving)) and self.mode is not Mode.REVERSE
             reverse = all(map(is_transposable, moving)) and self.mode is not Mode.FORWARD
@@ -117,6 +119,13 @@ class SparseDerivative:
             products = products_of(matrix, forward, reverse)
         outputs = self.differentiated.output_types
         return Compression(matrix, products, self.inputs, outputs, self.symmetric)
+
+    def _operations_of_product(self) -> float:
+        crossings = self.differentiated.crossings
+        if self.differentiated.is_empty:
+            return 0.0
+        segment: CutSegment = crossings.between(0, len(crossings.moving))
+        return segment.push_operations
 
 
 def sparse_results(
@@ -126,19 +135,27 @@ def sparse_results(
     mode: Mode,
     gradient: Gradient | None,
     function: Any,
+    outermost: bool = False,
 ) -> tuple[list[Any], list[Any]]:
     """The auxiliary outputs, and the blocks of a Jacobian or a Hessian.
 
     kept: how many outputs are differentiated. gradient: gives the program of the gradient, whose
-    Jacobian is the Hessian.
+    Jacobian is the Hessian. outermost: whether the result is what is asked for, and nothing that is
+    differentiated in turn.
     """
     count = len(chosen.leaves)
     derivative = prepared(chosen, captured, kept, mode, gradient, function)
     compression = derivative.compression(partial(input_of, chosen, captured))
     sizes = tuple(layout.count for layout in compression.layouts)
-    kind = ("sparse entries", count, kept, gradient, compression.counts, sizes)
+    arrays, substitution = compression.arrays, compression.substitution
+    if not outermost:
+        substitution = None  # whose errors are bounded for the Hessian, not for what comes of it
+    if substitution is not None:
+        arrays = [*arrays, *substitution.arrays]
+    facts = (compression.counts, sizes, substitution and substitution.sizes)
+    kind = ("sparse entries", count, kept, gradient, *facts)
     compiled = prepare(kind, captured, _derive_entries, chosen.recapture, function)
-    results = run(compiled, [*chosen.leaves, *captured.constants, *compression.arrays])
+    results = run(compiled, [*chosen.leaves, *captured.constants, *arrays])
     aux = len(results) - len(compression.layouts)
     blocks = zip(results[aux:], compression.layouts, strict=True)
     return list(results[:aux]), [SparseBlock(entries, layout) for entries, layout in blocks]
@@ -177,15 +194,18 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
 
 
 def _derive_entries(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
-    _, count, kept, gradient, counts, sizes = kind
+    _, count, kept, gradient, counts, sizes, substitution = kind
     if gradient is None:
         differentiated = Differentiated(program, count, kept)
         whole = compressed_program(program, differentiated, kept, counts, sizes, False)
     else:
         first = gradient(program, count)
         differentiated = Differentiated(first, count, count)
-        symmetric = _is_symmetric(program)
-        entries = compressed_program(first, differentiated, count, counts, sizes, symmetric)
+        if substitution is None:
+            symmetric = _is_symmetric(program)
+            entries = compressed_program(first, differentiated, count, counts, sizes, symmetric)
+        else:
+            entries = substituted_program(first, differentiated, counts, sizes, substitution)
         whole = _with_auxiliary(program, entries)
     aux = len(whole.outputs) - len(sizes)
     return whole, tuple(range(aux, len(whole.outputs))), None

@@ -7,11 +7,12 @@ product (a VJP). For a symmetric matrix, column products serve as row products t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from adjoint.calculus.jacobians.sparsity.acyclic import Trees, acyclic_colouring
 from adjoint.calculus.jacobians.sparsity.colouring import (
     Colouring,
     alone,
@@ -23,6 +24,8 @@ from adjoint.calculus.jacobians.sparsity.colouring import (
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 
 _SPARE: Final = 2  # so many times the mean of entries in a line, before both ways are tried
+_SEARCHED: Final = 0.1  # steps of a search for each operation: those of a hundred Hessians
+_SUBSTITUTION: Final = 4  # operations on an entry in each step of a substitution
 _MANY: Final = 62  # products, of which one way alone has more where a row and a column are full
 
 
@@ -31,12 +34,14 @@ class Products:
     """The products that give the entries of a matrix, in the order of its CSR pattern.
 
     columns: colours of columns, -1 for what is not needed; rows: of rows; None without products of
-    this kind. by_column: for each entry, whether it comes from a column product.
+    this kind. by_column: for each entry, whether it comes from a column product. trees: of a
+    symmetric matrix an acyclic colouring and its trees, where substitution is worth it.
     """
 
     columns: Colouring | None
     rows: Colouring | None
     by_column: Any
+    trees: tuple[Colouring, Trees] | None = None
 
     @property
     def count(self) -> int:
@@ -86,12 +91,24 @@ def _by_rows(pattern: Any) -> Products:
     return Products(None, row_colouring(pattern), np.zeros(pattern.nnz, bool))
 
 
-def symmetric_products(pattern: Any) -> Products:
-    """The column products for a symmetric matrix: an entry of them, or the one opposite."""
+def symmetric_products(pattern: Any, operations: float = 0.0) -> Products:
+    """The column products for a symmetric matrix: an entry of them, or the one opposite.
+
+    operations: those of one product, against which a substitution is weighed.
+    """
     colouring = star_colouring(pattern)
     rows, columns = places_of(pattern)
     here = alone(rows, colouring.colours[columns], colouring.count)
-    return Products(colouring, None, here)
+    direct = Products(colouring, None, here)
+    most = (colouring.count - 2) * operations  # that can be saved
+    least = _SUBSTITUTION * pattern.nnz
+    if most <= 2 * least:  # of one step
+        return direct
+    acyclic = acyclic_colouring(pattern, colouring.count, most * _SEARCHED)
+    if acyclic is None:
+        return direct
+    saved = (colouring.count - acyclic[0].count) * operations
+    return replace(direct, trees=acyclic) if saved > least * (1 + acyclic[1].steps) else direct
 
 
 def _two_way(pattern: Any) -> Products:

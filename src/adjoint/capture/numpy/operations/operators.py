@@ -180,7 +180,9 @@ def _refuses(other: Any) -> bool:
         return False  # see `containers.py`
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
-    return getattr(kind, "__array_priority__", 0) > 0 and not hooks.is_sparse(other)
+    if getattr(kind, "__array_priority__", 0) <= 0:
+        return False
+    return getattr(kind, "takes_traced", False) or not hooks.is_sparse(other)
 
 
 def _overrides(kind: type, mirror: str) -> bool:

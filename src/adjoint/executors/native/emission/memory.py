@@ -76,7 +76,8 @@ class Memory:
 
     bases: the pointer of each place. frames: the loops that are open, innermost last. unrolled:
     the values of the labels that are written out. dynamic: the values of index arrays. workspace:
-    where it begins. last_written: the entries written last of arrays that a loop fills.
+    where it begins. last_written: the entries written last of arrays that a loop fills. gathered:
+    of how many lanes gathers have been written.
     """
 
     def __init__(self, block: Block, places: dict[Variable, MemoryPlace]) -> None:
@@ -88,6 +89,7 @@ class Memory:
         self.dynamic: dict[Dynamic, Value] = {}
         self.workspace = "%workspace"
         self.last_written: Mapping[Variable, LastWritten] = {}
+        self.gathered: set[int] = set()
         self._sorted_terms: dict[Any, SortedTerm] = {}
 
     # --- loops ------------------------------------------------------------------------------------
@@ -413,6 +415,7 @@ class Memory:
         )
 
     def _gathered(self, scalar: str, pointers: str, lanes: int, mask: Value | None) -> str:
+        self.gathered.add(lanes)
         wide = vector_type(scalar, lanes)
         held = mask.text if mask is not None else _true(lanes)
         name = f"llvm.masked.gather.v{lanes}{_suffix(scalar)}.v{lanes}p0"

@@ -89,7 +89,8 @@ class Values:
         self.contract = contract
         self.leaves = False
         self.faults: list[Fault] = []
-        self._noted: dict[int, str] = {}  # where those of so many lanes have been noted
+        # Where those of so many lanes have been noted, and of how many bits each is there.
+        self._noted: dict[tuple[int, int], str] = {}
         self._readers: dict[int, list[Reader]] = {}
         self._guarded_accesses: dict[int, _GuardedAccesses] = {}
         self._homes: dict[int, Path] = {}
@@ -397,11 +398,16 @@ class Values:
             if self._leaves_for(lanes):
                 self.block.rarely(text, self.block.missed(), self.block.new_label("well"))
                 continue
-            wide = vector_type("i1", lanes)
-            place = self._noted.get(lanes)
+            # Gathers take a mask. Of single bits, those noted lie in such a register too (AVX-512),
+            # which LLVM sets the mask from, so that each gather would wait for the one before.
+            bits = 32 if lanes in self.memory.gathered else 1
+            wide = vector_type(f"i{bits}", lanes)
+            place = self._noted.get((lanes, bits))
             if place is None:
-                place = self._noted[lanes] = self.block.stack(wide, 8)
+                place = self._noted[lanes, bits] = self.block.stack(wide, 8)
                 self.block.opening.append(f"  store {wide} zeroinitializer, ptr {place}")
+            if bits > 1:
+                text = self.block.op(f"sext {vector_type('i1', lanes)} {text} to {wide}")
             before = self.block.op(f"load {wide}, ptr {place}")
             both = self.block.op(f"or {wide} {before}, {text}")
             self.block.do(f"store {wide} {both}, ptr {place}")
@@ -417,8 +423,11 @@ class Values:
         self._readers.clear()
         self._guarded_accesses.clear()
         any_fault = "false"
-        for lanes, place in self._noted.items():
-            text = self.block.op(f"load {vector_type('i1', lanes)}, ptr {place}")
+        for (lanes, bits), place in self._noted.items():
+            wide = vector_type(f"i{bits}", lanes)
+            text = self.block.op(f"load {wide}, ptr {place}")
+            if bits > 1:
+                text = self.block.op(f"icmp ne {wide} {text}, zeroinitializer")
             if lanes:
                 name = f"llvm.vector.reduce.or.v{lanes}i1"
                 self.block.module.declare(name, f"declare i1 @{name}(<{lanes} x i1>)")
