@@ -12,6 +12,7 @@ from adjoint.base.arrays import array_type, type_of
 from adjoint.loops.bodies import interpreted
 from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
+from adjoint.optimise.influences import influences
 from adjoint.primitives import UFUNCS
 from adjoint.program import Builder, Equation, Literal, Program, check_program, operation
 
@@ -113,3 +114,43 @@ def test_rows_that_are_joined_in_order_are_a_part() -> None:
     for places, kept in ((range(1, 5), 1), (range(5, 0, -2), 1), ((0, 1, 3), 7)):
         program = ad.program(lambda x, places=places: np.stack([x[k] for k in places]), x).program
         assert len(thinner(program, x)) == kept
+
+
+def test_what_is_carried_in_vain_through_branches_goes() -> None:
+    def function(x: Any, n: int) -> Any:
+        def body(state: Any) -> Any:
+            y, idle = state
+            return ad.cond(
+                y > 2.0,
+                lambda y, idle: (y * 0.5, idle + y),
+                lambda y, idle: ad.cond(
+                    y > 1.0, lambda y, i: (y - 0.3, i * y), lambda y, i: (y - 0.2, i), y, idle
+                ),
+                y,
+                idle,
+            )
+
+        return ad.while_loop(lambda state: state[0] > 0.0, body, (x, x * 3.0))[n]
+
+    for wanted, carried in ((0, 1), (1, 2)):
+        made = ad.program(lambda x, wanted=wanted: function(x, wanted), 40.0)
+        found = only(thinner(made.program, *made.values), "while")
+        assert found.params["carried"] == carried
+
+
+@pytest.mark.parametrize(
+    ("function", "needs"),
+    [
+        (lambda x, y, z: (x + y, z), [0b011, 0b100]),
+        (lambda x, y, z: ad.fori_loop(0, 3, lambda k, s: (s[1], s[0], s[2] * z), (x, y, z)),
+         [0b011, 0b011, 0b100]),
+        (lambda x, y, z: ad.while_loop(lambda s: s[0] < z, lambda s: (s[0] + 1, sum(s)), (x, y)),
+         [0b101, 0b111]),
+        (lambda x, y, z: ad.cond(x > 0.0, lambda y, z: (y, z), lambda y, z: (y, y * z), y, z),
+         [0b011, 0b111]),
+        (lambda x, y, z: ad.scan(lambda s, r: (s * x, r + y), z, np.arange(3.0)), [0b101, 0b010]),
+    ],
+)  # fmt: skip
+def test_influences(function: Any, needs: list[int]) -> None:
+    program = simplify(ad.program(function, 0.5, 1.5, 9.0).program)
+    assert [mask & 0b111 for mask in influences(program)] == needs

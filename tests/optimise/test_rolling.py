@@ -12,10 +12,11 @@ import adjoint as ad
 from adjoint.base import pytrees
 from adjoint.calculus.inspecting.programs import capture_whole
 from adjoint.loops.bodies import interpreted
+from adjoint.loops.declared import SCAN
 from adjoint.optimise import roll
 from adjoint.optimise.rolling import Run, codes, runs, writing
 from adjoint.optimise.rolling.runs import Codes, distances
-from adjoint.program import Program, check_program
+from adjoint.program import Equation, Program, check_program
 
 RNG = np.random.default_rng(3)
 
@@ -594,3 +595,57 @@ def test_guards_of_a_loop_are_counted_in_a_loop() -> None:
 def test_reading_rows_alone_is_no_loop() -> None:
     program, _ = captured(lambda x: [x[k] for k in range(100)], np.ones(100))
     assert roll(program) is program
+
+
+def test_reading_parts_of_rows_alone_is_no_loop() -> None:
+    program, _ = captured(
+        lambda x: [x[:, k : k + 1].reshape(5) for k in range(99)], np.ones((5, 99))
+    )
+    assert roll(program) is program
+
+
+def _loops(program: Program) -> list[Equation]:
+    return [equation for equation in program.equations if equation.primitive is SCAN]
+
+
+def _short_rounds(x: Any, rounds: int) -> Any:
+    """Rounds of two operations on arrays that were made one by one."""
+    rows = [np.sin(x) if k % 3 else np.cos(x) for k in range(17)]
+    return [rows[k * k % 17] * rows[k * 5 % 16] + rows[k * 7 % 15] for k in range(rounds)]
+
+
+def test_what_would_move_more_than_it_computes_is_no_loop() -> None:
+    program, _ = captured(lambda x: _short_rounds(x, 40), np.ones(5))
+    assert roll(program) is program
+    program, _ = captured(lambda x: _short_rounds(x, 700), np.ones(5))
+    assert _loops(roll(program)), "what takes long to compile is a loop all the same"
+
+
+def test_a_loop_is_found_around_one_that_would_move_too_much() -> None:
+    def steps(x: Any) -> Any:
+        for _ in range(8):
+            x = x + np.max(np.stack(_short_rounds(x, 40)))
+        return x
+
+    program, _ = captured(steps, np.ones(5))
+    (loop,) = _loops(roll(program))
+    assert len(loop.params["body"]) > 80
+
+
+def test_rounds_begin_where_least_is_carried() -> None:
+    """And not in the middle of a step, where its first results stand beside the state."""
+
+    def steps(x: Any) -> Any:
+        y = np.zeros(6)
+        for _ in range(12):
+            first = np.sin(y) * x
+            second = np.cos(y + 0.5 * first) * x
+            y = y + 0.1 * (first + 2.0 * second)
+        return y
+
+    program, args = captured(steps, np.linspace(0.0, 1.0, 6))
+    rolled = check_program(roll(program))
+    (loop,) = _loops(rolled)
+    assert loop.params["carried"] == 1
+    for one, other in zip(interpreted(program)(*args), interpreted(rolled)(*args), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -7,6 +7,7 @@ from typing import Any
 
 from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.loops.tapes import LENGTHS
+from adjoint.optimise.influences import influences, together
 from adjoint.program import Atom, Equation, Program, Variable, operation
 
 Pass = Callable[[Program], Program]
@@ -83,12 +84,11 @@ def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
     params = equation.params
     constants, carried = params["constants"], params["carried"]
     body: Program = params["body"]
-    states = body.inputs[constants : constants + carried]
     kept_rows = [
         place for place in range(carried, len(body.outputs)) if equation.outputs[place] in live
     ]
     wanted = {place for place in range(carried) if equation.outputs[place] in live}
-    wanted = _needed(body, states, wanted, kept_rows)
+    wanted = _needed(body, constants, carried, wanted, kept_rows)
     kept = [*sorted(wanted), *kept_rows]
     given = [*range(constants), *(constants + place for place in sorted(wanted))]
     given += range(constants + carried, len(body.inputs))
@@ -113,21 +113,20 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
     constants, carried = params["constants"], params["carried"]
     body: Program = params["body"]
     test: Program = params["test"]
-    states = body.inputs[constants:]
     kept_rows = [
         place for place in range(carried, len(body.outputs)) if equation.outputs[1 + place] in live
     ]
     wanted = {place for place in range(carried) if equation.outputs[1 + place] in live}
-    asked = _reached(test, test.outputs)
-    wanted |= {place for place in range(carried) if test.inputs[constants + place] in asked}
-    wanted = _needed(body, states, wanted, kept_rows)
+    (asked,) = influences(test)
+    wanted |= {place for place in range(carried) if asked >> (constants + place) & 1}
+    wanted = _needed(body, constants, carried, wanted, kept_rows)
     kept = [*sorted(wanted), *kept_rows]
     if len(kept) == len(body.outputs):
         return equation
     given = [*range(constants), *(constants + place for place in sorted(wanted))]
     short = Program(
         [body.inputs[n] for n in given],
-        _needed_equations(body, kept),
+        _live_part(body, kept)[0],
         [body.outputs[n] for n in kept],
     )
     asking = Program([test.inputs[n] for n in given], test.equations, test.outputs)
@@ -145,21 +144,17 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
 def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
     branches: tuple[Program, ...] = equation.params["branches"]
     kept = [place for place, output in enumerate(equation.outputs) if output in live]
-    short = [
-        Program(branch.inputs, _needed_equations(branch, kept), [branch.outputs[n] for n in kept])
-        for branch in branches
-    ]
-    read = [_reached(branch, branch.outputs) for branch in short]
+    parts = [_live_part(branch, kept) for branch in branches]
     used = [
         n
         for n in range(len(branches[0].inputs))
-        if any(branch.inputs[n] in atoms for branch, atoms in zip(short, read, strict=True))
+        if any(branch.inputs[n] in read for branch, (_, read) in zip(branches, parts, strict=True))
     ]
     if len(kept) == len(equation.outputs) and len(used) == len(branches[0].inputs):
         return equation
     narrow = tuple(
-        Program([branch.inputs[n] for n in used], branch.equations, branch.outputs)
-        for branch in short
+        Program([branch.inputs[n] for n in used], equations, [branch.outputs[n] for n in kept])
+        for branch, (equations, _) in zip(branches, parts, strict=True)
     )
     inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
     outputs = [equation.outputs[place] for place in kept]
@@ -167,30 +162,28 @@ def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
 
 
 def _needed(
-    body: Program, states: Sequence[Variable], wanted: set[int], rows: Iterable[int]
+    body: Program, constants: int, carried: int, wanted: set[int], rows: Sequence[int]
 ) -> set[int]:
     """What must be carried for some of what is carried, and for some rows."""
-    rows = list(rows)
+    needs = influences(body)
     while True:
-        reached = _reached(body, [body.outputs[n] for n in (*wanted, *rows)])
-        grown = wanted | {place for place, state in enumerate(states) if state in reached}
+        read = together(needs[place] for place in (*wanted, *rows)) >> constants
+        grown = wanted | {place for place in range(carried) if read >> place & 1}
         if grown == wanted:
             return wanted
         wanted = grown
 
 
-def _reached(program: Program, outputs: Iterable[Atom]) -> set[Atom]:
-    """All that some outputs depend on."""
-    reached: set[Atom] = set(outputs)
+def _live_part(program: Program, kept: Iterable[int]) -> tuple[list[Equation], set[Atom]]:
+    """The equations that some outputs need, thinned, and all atoms that these read."""
+    reached: set[Any] = {program.outputs[n] for n in kept}
+    equations = []
     for equation in reversed(program.equations):
         if not reached.isdisjoint(equation.outputs):
+            equation = thinned(equation, reached)
             reached.update(equation.inputs)
-    return reached
-
-
-def _needed_equations(program: Program, kept: Iterable[int]) -> list[Equation]:
-    reached = _reached(program, [program.outputs[n] for n in kept])
-    return [equation for equation in program.equations if not reached.isdisjoint(equation.outputs)]
+            equations.append(equation)
+    return equations[::-1], reached
 
 
 def _narrowed(
@@ -198,8 +191,7 @@ def _narrowed(
 ) -> tuple[Program, list[int]]:
     """The body with some of its outputs, and the inputs that it then reads, by number."""
     outputs = [body.outputs[n] for n in kept]
-    equations = _needed_equations(body, kept)
-    read = _reached(body, outputs)
+    equations, read = _live_part(body, kept)
     used = [n for n in given if always(n) or body.inputs[n] in read]
     return Program([body.inputs[n] for n in used], equations, outputs), used
 

@@ -16,6 +16,7 @@ from adjoint.program import Atom, Equation, Literal, Program, Variable
 _DEEPEST: Final = 8  # rounds that a value is looked back for
 _ATTEMPTS: Final = 8  # how often a block is tried again with rounds left out at either end
 _CALLS: Final = frozenset({CUSTOM_CALL, CUSTOM_LINEAR, WHILE})
+_LONGEST_TURNED: Final = 1000  # equations of rounds that may begin at another one than the first
 _SPARED: Final = 3  # rounds left out at the end, at most, as they may be no rounds of the loop
 
 
@@ -84,6 +85,11 @@ class RepeatedBlock:
         """The first equation after it."""
         return self.start + self.rounds * self.period
 
+    @property
+    def run(self) -> Run:
+        """Where it lies."""
+        return Run(self.start, self.stop, self.period)
+
     def output(self, k: int, place: int, result: int) -> Variable:
         """A result of a round, as the program names it."""
         number = self.start + k * self.period + place
@@ -136,6 +142,28 @@ def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
                 start += broken.first * run.period
                 rounds -= broken.first + broken.last
     return None
+
+
+def carried_bytes(block: RepeatedBlock) -> list[int]:
+    """The bytes that go from round to round, if rounds begin at the first equation, the second, ...
+
+    A value that is made at place q and read r equations later is carried over as many ends of
+    rounds as lie between: (q + r) // period, with places counted from where the rounds begin.
+    """
+    period = block.period
+    reach: dict[tuple[int, int], int] = {}
+    for place, sources in enumerate(block.sources):
+        for source in sources:
+            if isinstance(source, Within | Before):
+                lag = source.lag if isinstance(source, Before) else 0
+                value = (source.place, source.result)
+                reach[value] = max(reach.get(value, 0), place + lag * period - source.place)
+    places = np.array([place for place, _ in reach], np.int64)
+    lasting = np.array(list(reach.values()), np.int64)
+    types = [block.equations[place].outputs[result].type for place, result in reach]
+    sizes = np.array([type_.size * type_.dtype.itemsize for type_ in types], np.int64)
+    starts = range(period if period <= _LONGEST_TURNED else 1)
+    return [int(((places - start) % period + lasting) // period @ sizes) for start in starts]
 
 
 def calls(equation: Equation) -> bool:

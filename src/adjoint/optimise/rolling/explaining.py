@@ -152,7 +152,8 @@ def _by_dataflow(
                     same = _place(now) == _place(before)
                     place_before = "another" if same else _place(before)
                     return other.origin, f"{why}, and in the one before {place_before}"
-    return stretch[0].origin, "what its rounds hand on, or are given, does not fit into a loop"
+    why = "what its rounds hand on, or are given, does not fit into a loop, or would cost too much"
+    return stretch[0].origin, why
 
 
 def _source(atom: Atom, makers: dict[Variable, int], start: int, length: int) -> Any:

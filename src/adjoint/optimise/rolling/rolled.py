@@ -9,12 +9,25 @@ from itertools import islice
 from typing import Final
 
 from adjoint.loops.declared import SCAN
-from adjoint.optimise.rolling.blocks import Before, RepeatedBlock, Uses, block_of
+from adjoint.optimise.rolling.blocks import (
+    Before,
+    RepeatedBlock,
+    Uses,
+    block_of,
+    carried_bytes,
+)
 from adjoint.optimise.rolling.runs import Codes, Run, codes_with_makers, runs
-from adjoint.optimise.rolling.writing import LoopWriter, NotRolled, Stacks, as_number, part
+from adjoint.optimise.rolling.writing import (
+    LoopWriter,
+    MovesMore,
+    NotRolled,
+    Stacks,
+    as_number,
+    part,
+)
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import RESHAPE, permute, reshape
-from adjoint.primitives.structure.slicing import CONCATENATE, SLICE, STACK, concatenate, take
+from adjoint.primitives.structure.slicing import CONCATENATE, STACK, concatenate, take
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
 FEWEST_ROUNDS: Final = 4
@@ -55,22 +68,38 @@ def _rolled_by(findings: Findings, fewest: int) -> Findings:
     for _ in range(_DEEPEST):
         if len(findings.program) < fewest:
             break
-        rolled = _Rolled(findings, fewest).rolled()
+        rolled = _rolled_once(findings, fewest)
         if rolled is findings.program:
             break
         findings = Findings(rolled, findings.numbers)
     return findings
 
 
+def _rolled_once(findings: Findings, fewest: int) -> Program:
+    """The program with loops that have none of its own within them, but for those it had.
+
+    A block that had better be no loop may have hidden a longer one around it: that one is looked
+    for with the block left out.
+    """
+    for _ in range(_DEEPEST):
+        refused = len(findings.refused)
+        rolled = _Rolled(findings, fewest).rolled()
+        if len(findings.refused) == refused:
+            break
+    return rolled
+
+
 class Findings:
     """What there is to know of a program, whatever length of loops is looked for in it.
 
-    Each is found out when it is asked for. numbers: what gives codes to the equations.
+    Each is found out when it is asked for. numbers: what gives codes to the equations. refused: the
+    blocks that an attempt to write them as loops has found not to be worth it.
     """
 
     def __init__(self, program: Program, numbers: Codes) -> None:
         self.program = program
         self.numbers = numbers
+        self.refused: set[Run] = set()
 
     @cached_property
     def codes(self) -> list[int]:
@@ -92,6 +121,17 @@ def _size(equations: Sequence[Equation]) -> int:
     """How many equations there are, with those of loops."""
     loops = (equation.params["body"] for equation in equations if equation.primitive is SCAN)
     return len(equations) + sum(_size(body.equations) for body in loops)
+
+
+def _most_joined(block: RepeatedBlock) -> int:
+    """How many operands of a round may be rows that are written into an array for the loop to read.
+
+    Fewer than it has operations: else memory is all that it adds to straight code, which hands over
+    in registers. Long runs are loops all the same, since straight code takes long to compile.
+    """
+    if block.rounds * _size(block.equations) >= FEWEST_OF_LARGE:
+        return sum(len(equation.inputs) for equation in block.equations)
+    return _size([equation for equation in block.equations if not equation.primitive.view]) - 1
 
 
 def has_large(equations: Iterable[Equation]) -> bool:
@@ -127,10 +167,13 @@ class _Rolled:
             done = block.start
             length, known = len(self.builder.equations), len(self.names)
             many = alike[block.period] >= FEWEST_ROUNDS
+            most = _most_joined(block)
             try:
-                loop = LoopWriter(self.builder, block, self._rename, self.stacks, open=many)
+                loop = LoopWriter(self.builder, block, self._rename, self.stacks, most, many)
                 self.names.update(loop.write())
-            except NotRolled:
+            except NotRolled as refusal:
+                if isinstance(refusal, MovesMore):
+                    self.findings.refused.add(block.run)
                 del self.builder.equations[length:]
                 for name in list(self.names)[known:]:
                     del self.names[name]
@@ -152,7 +195,7 @@ class _Rolled:
             if any(run.start < block.stop and block.start < run.stop for block in chosen):
                 continue
             block = self._block(run)
-            if block is not None:
+            if block is not None and block.run not in self.findings.refused:
                 chosen.append(block)
             elif run in repetitions and (run.start, run.stop) not in split:
                 split.add((run.start, run.stop))
@@ -179,16 +222,17 @@ class _Rolled:
         if run.rounds < FEWEST_ROUNDS:
             return False
         round_ = self.program.equations[run.start : run.start + run.period]
-        if all(equation.primitive is SLICE for equation in round_):
-            return False  # which would only read rows, to have them in another array
+        if all(equation.primitive.view for equation in round_):
+            return False  # which would only read parts, to have them in another array
         fewest = FEWEST_OF_LARGE if has_large(round_) else self.fewest
         return run.rounds * _size(round_) >= fewest
 
     def _block(self, run: Run) -> RepeatedBlock | None:
         """The block, without its last round if more of that is used than is carried anyway."""
         block = block_of(self.findings.uses, run, FEWEST_ROUNDS)
-        if block is None or not self._pays(Run(block.start, block.stop, block.period)):
+        if block is None or not self._pays(block.run):
             return None
+        block = self._turned(block, run)
         carried = {
             (source.place, source.result)
             for sources in block.sources
@@ -200,6 +244,22 @@ class _Rolled:
             shorter = Run(block.start, block.stop - block.period, block.period)
             return block_of(self.findings.uses, shorter, FEWEST_ROUNDS - 1)
         return block
+
+    def _turned(self, block: RepeatedBlock, run: Run) -> RepeatedBlock:
+        """The block with rounds that begin where the fewest bytes go from one to the next.
+
+        Where they begin in the middle of a step, what the step has computed so far is carried
+        beside the state that it comes of, and both go on the tape of a derivative.
+        """
+        bytes_by_start = carried_bytes(block)
+        start = min(range(len(bytes_by_start)), key=bytes_by_start.__getitem__)
+        if bytes_by_start[start] == bytes_by_start[0]:
+            return block
+        later = Run(block.start + start, run.stop, block.period)
+        turned = block_of(self.findings.uses, later, FEWEST_ROUNDS)
+        if turned is None or turned.rounds < block.rounds - 1 or not self._pays(turned.run):
+            return block
+        return turned if carried_bytes(turned)[0] < bytes_by_start[0] else block
 
     def _rename(self, atom: Atom) -> Atom:
         if not isinstance(atom, Variable):

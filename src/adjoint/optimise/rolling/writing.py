@@ -36,6 +36,10 @@ class NotRolled(Exception):
     """The block cannot be rolled, or had better not."""
 
 
+class MovesMore(NotRolled):
+    """A loop would move more rows of arrays to and fro than it computes."""
+
+
 class Stacks:
     """Rows of arrays that loops have stacked, as the variables that they replace."""
 
@@ -58,7 +62,8 @@ class Stacks:
 class LoopWriter:
     """One loop under construction.
 
-    outer: of the program that the loop is part of. rename: what an atom is called there. open:
+    outer: of the program that the loop is part of. rename: what an atom is called there.
+    most_joined: operands that may be rows which are written into an array for the loop. open:
     whether the numbers of indices are operands of the loop, so that it may be one of many in an
     outer loop.
     """
@@ -69,9 +74,11 @@ class LoopWriter:
         block: RepeatedBlock,
         rename: Callable[[Atom], Atom],
         stacks: Stacks,
-        open: bool = False,
+        most_joined: int,
+        open: bool,
     ) -> None:
         self.open = open
+        self.left_to_join = most_joined
         self.hoisted: dict[int, tuple[Variable, ...]] = {}
         self.outer = outer
         self.block = block
@@ -286,6 +293,9 @@ class LoopWriter:
             return sliced
         if _bytes(atoms[0].type) * len(atoms) > MOST_BYTES:
             raise NotRolled
+        self.left_to_join -= 1
+        if self.left_to_join < 0:
+            raise MovesMore
         return joined(self.outer, [self.rename(atom) for atom in atoms])
 
     def _sliced(self, atoms: Sequence[Variable]) -> Expression | None:

@@ -3,6 +3,7 @@ that have no machine code."""
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
@@ -18,7 +19,7 @@ import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import TapeOverflowError
 from adjoint.executors import NativeExecutor, Needs
-from adjoint.executors.native.lowering.lower import hindrance, lowerable
+from adjoint.executors.native.lowering.lower import hindrance, lowerable, native
 from adjoint.loops.declared import SCAN, WHILE
 from adjoint.primitives.expression import bind
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, GATHER_SET
@@ -346,3 +347,13 @@ def test_watched_gathers_do_not_wait_for_each_other() -> None:
         assert executable.run(undefined, order) is None
     order[17] = 5000
     assert executable.run(values, order) is None
+
+
+def test_what_is_noted_of_lanes_is_aligned_as_vectors_are() -> None:
+    """LLVM reads and writes a vector as one that is aligned to all of its bytes."""
+    made = program(lambda x, k: bind(GATHER, x * x, k), array(5000), ORDER)
+    code = native(made, Needs(watched=(0,)))
+    assert code is not None
+    vectors = re.findall(r"alloca <(\d+) x i32>, align (\d+)", code.lowered.text)
+    assert vectors or "masked.gather" not in code.lowered.text
+    assert all(int(align) >= 4 * int(lanes) for lanes, align in vectors)

@@ -20,6 +20,8 @@ from adjoint.calculus.jacobians.planning.elimination import (
 )
 from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
 from adjoint.calculus.jacobians.planning.mode import Mode
+from adjoint.calculus.jacobians.planning.pushed import goes_with_its_loops, pushed_jacobian
+from adjoint.calculus.jacobians.planning.units import without_units
 from adjoint.optimise import simplify
 from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Program, Variable, check_program
@@ -159,8 +161,13 @@ def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, .
     kind: `(name, number of arguments, number of outputs that are differentiated, mode)`.
     """
     _, count, kept, wanted = kind
+    with_loops = goes_with_its_loops(program, count)
+    if with_loops and wanted is Mode.FORWARD:
+        return *pushed_jacobian(program, kept), wanted
     differentiated = Differentiated(program, count, kept)
     mode = differentiated.choose(wanted)
+    if with_loops and mode is Mode.FORWARD:
+        return *pushed_jacobian(program, kept), mode
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
     values = builder.inline(differentiated.primal, inputs)
@@ -175,7 +182,7 @@ def jacobian_program(program: Program, kind: Any) -> tuple[Program, tuple[int, .
         blocks = making.blocks(making.accumulate(order), differentiated.slopes)
     aux = list(values[kept : differentiated.outputs])
     whole = [*aux, *_filled(builder, blocks, differentiated)]
-    return builder.build(whole), tuple(range(len(aux), len(whole))), mode
+    return without_units(builder.build(whole)), tuple(range(len(aux), len(whole))), mode
 
 
 def _eliminated_blocks(

@@ -53,11 +53,23 @@ def _convert_real(writer: ElementWriter, x: Value, dtype: np.dtype[Any], weak: b
             return _convert_known(writer, x, known, dtype, weak)
         if weak and x.dtype.kind != "f" and dtype == SINGLE:  # as Python makes a float of it first
             x = _convert_real(writer, x, DOUBLE, False)
+        if x.dtype == BOOLEAN:
+            return _of_mask(writer, x, dtype)
         if x.dtype.kind == "f":
             wider = dtype.itemsize > x.dtype.itemsize
             return writer.change("fpext" if wider else "fptrunc", x, dtype)
         return writer.change("sitofp" if x.dtype.kind == "i" else "uitofp", x, dtype)
     return _integer_to_integer(writer, x, dtype, weak)
+
+
+def _of_mask(writer: ElementWriter, x: Value, dtype: np.dtype[Any]) -> Value:
+    """1 and 0: a mask selects them by one instruction, where conversion of its bits takes four.
+
+    LLVM must not see what they are: it would select x or 0 * x for a product with x, and so raise
+    a flag where x is infinite and the mask holds.
+    """
+    one, zero = (writer.constant_of(number, dtype, x.lanes) for number in (1, 0))
+    return writer.intrinsic("arithmetic.fence", writer.select(x, one, zero))
 
 
 def _convert_known(

@@ -236,7 +236,10 @@ class Accumulators:
         return values[0]
 
     def from_zero(self, node: ArrayNode, value: Value) -> Value:
-        """A sum as one that starts from 0: that of negative zeros is 0."""
+        """The first term of a sum that starts from 0: that of negative zeros is 0.
+
+        The sum of the first term and 0 is one instruction with the product that the term may be.
+        """
         if node.combine != "sum" or value.dtype.kind not in "fc":
             return value
         zero = self.memory.splat(constant(0, value.dtype), value.lanes)

@@ -164,12 +164,16 @@ class DividedLoop:
     def _base(self, variable: Variable) -> str:
         """Where an array begins, which is known to others too."""
         place = self.caller.memory.places[variable]
+        start, first = "%workspace", place.number
         if place.kind != "workspace":
-            return self.handed.take("ptr", self.caller.memory.bases[variable])
+            outputs = self.layout.scheduler.graph.outputs
+            whole = outputs[place.number] if place.kind == "output" else variable
+            if whole is variable:
+                return self.handed.take("ptr", self.caller.memory.bases[variable])
+            # Said so that LLVM sees that what is copied to where it is need not be.
+            start, first = self.part.memory.bases[whole], place.start
         name = f"%w{len(self.part.block.opening)}"
-        self.part.block.opening.append(
-            f"  {name} = getelementptr i8, ptr %workspace, i64 {place.number}"
-        )
+        self.part.block.opening.append(f"  {name} = getelementptr i8, ptr {start}, i64 {first}")
         return name
 
     def _private(self, variable: Variable, place: MemoryPlace) -> None:

@@ -404,7 +404,9 @@ class Values:
             wide = vector_type(f"i{bits}", lanes)
             place = self._noted.get((lanes, bits))
             if place is None:
-                place = self._noted[lanes, bits] = self.block.stack(wide, 8)
+                # LLVM takes a vector for aligned to all of its bytes.
+                align = max(8, lanes * bits // 8)
+                place = self._noted[lanes, bits] = self.block.stack(wide, align)
                 self.block.opening.append(f"  store {wide} zeroinitializer, ptr {place}")
             if bits > 1:
                 text = self.block.op(f"sext {vector_type('i1', lanes)} {text} to {wide}")

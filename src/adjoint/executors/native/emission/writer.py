@@ -325,11 +325,11 @@ class Writer:
         for values in product(*(range(label.extent) for label in inner)):
             self.memory.unrolled.update(zip(inner, values, strict=True))
             parts.append(self.values.value(node))
-        value = self.accumulators.combined(node, parts)
         if all(label.find().unrolled for label in node.reduced):
-            self.define(node, self.accumulators.from_zero(node, value))
+            parts[0] = self.accumulators.from_zero(node, parts[0])
+            self.define(node, self.accumulators.combined(node, parts))
         else:
-            self.accumulators.add(node, value)
+            self.accumulators.add(node, self.accumulators.combined(node, parts))
 
     def define(self, node: ArrayNode, value: Value) -> None:
         """The result of a node at the present indices is known."""

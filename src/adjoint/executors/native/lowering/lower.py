@@ -36,6 +36,7 @@ from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy
 from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
+from adjoint.executors.native.preparation.blocks import in_blocks
 from adjoint.executors.native.preparation.segments import Cut, cut
 from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.schedule.planning import Planner
@@ -168,6 +169,8 @@ def kernels(program: Program, needs: Needs) -> Kernels:
     module = Module()
     given = program.input_types
     program = with_algorithms(program)
+    if not needs.precise:  # sums of blocks are rounded otherwise
+        program = in_blocks(program)
     program, tables = with_tables_as_inputs(program)
     known = zip(program.inputs[len(given) :], map(range_of, tables), strict=True)
     ranges = {table: within for table, within in known if within is not None}

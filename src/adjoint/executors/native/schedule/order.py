@@ -366,8 +366,8 @@ class Scheduler:
                 total += 2.0 * volume
             for access in self.reads(node):
                 # What is put together of short pieces is read under as many masks.
-                if any(_is_piece(guard, lane) for guard in access.guards):
-                    total += 2.0 * volume
+                if piece := max((_piece(guard, lane) for guard in access.guards), default=0.0):
+                    total += 2.0 * volume * piece
                     continue
                 if isinstance(access.source, Literal) or access.source in here:
                     continue
@@ -397,12 +397,12 @@ def _share(guard: IndexGuard) -> float:
     return max(min(end, label.extent) - max(first, 0), 0) / label.extent
 
 
-def _is_piece(guard: IndexGuard, lane: Label) -> bool:
-    """Whether a guard holds for a few lanes along a label alone."""
-    if lane not in guard.term.labels():
-        return False
+def _piece(guard: IndexGuard, lane: Label) -> float:
+    """The share of the lanes that a mask costs, if a guard holds for few lanes along a label."""
     interval = guard.interval
-    return interval is None or interval[2] - interval[1] < SHORT_PIECE
+    if lane not in guard.term.labels() or (interval and interval[2] - interval[1] >= SHORT_PIECE):
+        return 0.0
+    return min(1.0, SHORT_PIECE / lane.extent) if interval else 1.0
 
 
 def _ordered(node: ArrayNode) -> list[Label]:
