@@ -20,7 +20,7 @@ from adjoint.transforms import jvp as jvp_program
 _LOST: Final = 1e-3
 
 
-class Proof(Core):
+class SingularityProof(Core):
     """One, as the solution of x = 1; an error where a system is singular.
 
     Of what a singular system has made of a random vector, the solver does not find the whole again.
@@ -59,7 +59,7 @@ class Proof(Core):
     def over(self, batched: Marks, size: int) -> Core:
         """For all examples."""
         shape = (size, *self.unknowns[0].shape)
-        return Proof(self.core.over(batched, size), self.sought, shape)
+        return SingularityProof(self.core.over(batched, size), self.sought, shape)
 
     def prepare(self, fixed: Sequence[Any]) -> Solve:
         """Look, and give back what comes."""

@@ -22,7 +22,7 @@ import numpy as np
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear import operator_of, solve_with
 from adjoint.calculus.implicit.linear_solvers import each_row
-from adjoint.calculus.implicit.proofs import Proof
+from adjoint.calculus.implicit.proofs import SingularityProof
 from adjoint.calculus.implicit.systems import (
     BoundOperator,
     Core,
@@ -53,7 +53,7 @@ class LeastSquares(LinearSolver):
 
     def proof(self, core: Core) -> Core:
         """Without full rank, something is found as well."""
-        return Proof(core.solved_by(replace(self, proving=True)), (False, True))
+        return SingularityProof(core.solved_by(replace(self, proving=True)), (False, True))
 
     def takes_blocks(self, operator: Operator) -> bool:
         """One after the other."""
