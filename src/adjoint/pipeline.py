@@ -321,7 +321,7 @@ def watch_all(program: Program) -> tuple[int, ...]:
 def _is_of_a_derivative(equation: Equation) -> bool:
     """Whether an equation multiplies a tangent, and maybe sums the products, or is of a slope."""
     if equation.primitive is CONTRACT:
-        return equation.derived
+        return equation.transformed
     return equation.primitive is SCALE or equation.primitive.ufunc is KNOWN
 
 
@@ -426,7 +426,7 @@ def alone(inputs: int, arguments: int) -> tuple[int | None, ...]:
 def _is_spread(equation: Equation) -> bool:
     """Whether an equation makes many equal numbers, which capture need not hold."""
     many = equation.outputs[0].type.size >= _MANY
-    return many and equation.derived and equation.primitive in (FILL, BROADCAST)
+    return many and equation.transformed and equation.primitive in (FILL, BROADCAST)
 
 
 def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
@@ -451,6 +451,6 @@ def inline(program: Program, arguments: Sequence[Any]) -> list[Any]:
             results = apply(equation.operation, operands)
         results = results if equation.primitive.multiple else (results,)
         if equation.derived:
-            hush(results[0])
+            hush(results[0], equation.derived)
         values.update(zip(equation.outputs, results, strict=True))
     return [bare(value(atom)) for atom in program.outputs]

@@ -33,6 +33,7 @@ from adjoint.capture.recording.tracing.applying import (
     concrete,
     hush,
     peek,
+    reapply,
     settle,
 )
 from adjoint.capture.recording.tracing.trace import current
@@ -82,6 +83,7 @@ __all__ = [
     "operators",
     "peek",
     "questions",
+    "reapply",
     "scipy_table",
     "sealed",
     "settle",

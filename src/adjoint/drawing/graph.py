@@ -224,7 +224,7 @@ def of_program(
         tip = f"{name} = {equation.primitive.name}{parameters} {reads}{_line_tip(line)}"
         if parameters:
             lines = (Line(_cut(parameters), "parameters"), *lines)
-        kind = PictureKind.DERIVED if equation.derived else PictureKind.EQUATION
+        kind = PictureKind.DERIVED if equation.transformed else PictureKind.EQUATION
         title = equation.primitive.name
         pictures.append(Picture(kind, name, title, lines, tip, ports, len(equation.outputs)))
     for number, (atom, role) in enumerate(zip(program.outputs, roles[1], strict=True)):

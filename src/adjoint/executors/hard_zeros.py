@@ -160,7 +160,7 @@ def users_part(program: Program) -> Program | None:
 def _is_quiet(equation: Equation) -> bool:
     """Whether the user wrote nothing of it that may raise a floating-point error."""
     if not holds_programs(equation):
-        return equation.derived or not _raises(equation)
+        return bool(equation.derived) or not _raises(equation)
     within = chain.from_iterable(map(all_equations, held_programs(equation.operation)))
     return all(inner.derived for inner in within if _raises(inner))
 

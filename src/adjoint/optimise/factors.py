@@ -38,7 +38,7 @@ Term = tuple[Number, Atom]  # a number times a value
 
 def move_factors(program: Program) -> Program:
     """The program with the constant factors of its derived equations moved; itself for none."""
-    if not any(equation.derived for equation in program.equations):
+    if not any(equation.transformed for equation in program.equations):
         return program
     moved = _Mover(program).run()
     operations = zip(program.equations, moved.equations, strict=False)
@@ -57,7 +57,7 @@ class _Mover:
         self.products = Counter(
             atom
             for equation in program.equations
-            if equation.derived and equation.primitive in _PRODUCTS
+            if equation.transformed and equation.primitive in _PRODUCTS
             for atom in equation.inputs
             if isinstance(atom, Variable)
         )
@@ -68,7 +68,7 @@ class _Mover:
             self.terms[variable] = (1, self.builder.input(variable.type))
         for equation in self.program.equations:
             self.builder.origin, self.builder.derived = equation.origin, equation.derived
-            rule = _RULES.get(equation.primitive) if equation.derived else None
+            rule = _RULES.get(equation.primitive) if equation.transformed else None
             term = rule(self, equation) if rule is not None else None
             if term is None:
                 operands = [self.write(atom) for atom in equation.inputs]
@@ -188,16 +188,16 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
 def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
     """A sum over axes: single numbers leave it, sums of sums are one, products are contracted."""
     source = mover.equation_of.get(value) if isinstance(value, Variable) else None
-    if source is not None and source.derived and source.primitive in (SCALE, MULTIPLY):
+    if source is not None and source.transformed and source.primitive in (SCALE, MULTIPLY):
         for factor, other in (source.inputs, source.inputs[::-1]):
             single = factor.type.ndim == 0 and not factor.type.weak
             if single and other.type is value.type:
                 return mover.one(SCALE, factor, _sum(mover, other, axes))
-    if source is not None and source.derived and source.primitive is SCALE:
+    if source is not None and source.transformed and source.primitive is SCALE:
         scaled = _with_factor_outside(mover, source, axes)
         if scaled is not None:
             return scaled
-    if source is not None and source.derived and source.primitive is SUM:
+    if source is not None and source.transformed and source.primitive is SUM:
         (inner,), gone = source.inputs, source.params["axes"]
         left = [axis for axis in range(inner.type.ndim) if axis not in gone]
         return _sum(mover, inner, tuple(sorted((*gone, *(left[axis] for axis in axes)))))
@@ -230,7 +230,7 @@ def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...])
 def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
     """The sum of all entries of a product of two arrays, without the array in between."""
     source = mover.equation_of.get(value) if isinstance(value, Variable) else None
-    if source is None or source.primitive is not SCALE or not source.derived:
+    if source is None or source.primitive is not SCALE or not source.transformed:
         return None
     x, y = source.inputs
     whole = len(axes) == value.type.ndim > 0

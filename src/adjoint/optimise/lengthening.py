@@ -64,7 +64,7 @@ def _lengths_of_users(program: Program) -> Iterator[int]:
         held = list(held_programs(equation.operation))
         for body in held:
             yield from _lengths_of_users(Program((), body.equations, ()))
-        if not equation.derived and not held:
+        if not equation.transformed and not held:
             for variable in equation.outputs:
                 yield from variable.type.shape
 

@@ -71,9 +71,10 @@ def local_rewrites(program: Program) -> Program:
 
     def wrote(place: int, equation: Equation) -> None:
         """What the user writes too, later on, must warn as the user's own does."""
-        kept = equations[place]
-        if kept.derived and not equation.derived:
-            equations[place] = Equation(kept.operation, kept.inputs, kept.outputs, equation.origin)
+        kept, derived = equations[place], equation.derived
+        if kept.derived and (not derived or (kept.transformed and not equation.transformed)):
+            operands, results = kept.inputs, kept.outputs
+            equations[place] = Equation(kept.operation, operands, results, equation.origin, derived)
 
     for equation in program.equations:
         if not equation.outputs:  # a loop that carries nothing and stacks nothing

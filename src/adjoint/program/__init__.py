@@ -4,9 +4,10 @@ from adjoint.program.builder import Builder, locating
 from adjoint.program.checker import check_linear, check_program
 from adjoint.program.nested import all_equations, held_programs
 from adjoint.program.operation import Operation, PrimitiveProtocol, operation
-from adjoint.program.program import Atom, Equation, Literal, Program, Variable
+from adjoint.program.program import SILENT, Atom, Equation, Literal, Program, Variable
 
 __all__ = [
+    "SILENT",
     "Atom",
     "Builder",
     "Equation",

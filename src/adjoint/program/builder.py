@@ -20,7 +20,7 @@ class Builder:
         self.inputs: list[Variable] = []
         self.equations: list[Equation] = []
         self.origin: int | None = None
-        self.derived = False
+        self.derived: int = False
 
     def input(self, type: ArrayType) -> Variable:
         """A new input."""

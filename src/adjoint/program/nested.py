@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adjoint.program.operation import Operation
-from adjoint.program.program import Equation, Program
+from adjoint.program.program import SILENT, Equation, Program
 
 
 def held_programs(op: Operation) -> Iterator[Program]:
@@ -35,9 +35,12 @@ def arranged(program: Program, inputs: Any, outputs: Any) -> Program:
     )
 
 
-def quiet(program: Program) -> Program:
-    """The program with all equations marked as written by a transform."""
+def quiet(program: Program, mark: int = True) -> Program:
+    """The program with all equations marked: as written by a transform, or `SILENT`."""
     equations = [
-        Equation(e.operation, e.inputs, e.outputs, e.origin, True) for e in program.equations
+        Equation(e.operation, e.inputs, e.outputs, e.origin, e.derived or mark)
+        if mark == SILENT
+        else Equation(e.operation, e.inputs, e.outputs, e.origin, mark)
+        for e in program.equations
     ]
     return Program(program.inputs, equations, program.outputs)

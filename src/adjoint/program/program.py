@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -44,14 +44,18 @@ class Literal:
 
 Atom = Variable | Literal
 
+# What `Equation.derived` is where the user wrote it, and it warns of nothing.
+SILENT: Final = 2
+
 
 class Equation:
     """`outputs = operation(inputs)`.
 
     `origin` is the number of the recorded operation that gave rise to it, through all transforms,
     so that an error can name the user's line; None where a rule stands for no single operation.
-    `primitive` is that of the operation. `derived` marks what a transform wrote: it warns of
-    nothing, since the user did not write it.
+    `primitive` is that of the operation. `derived` marks what warns of nothing: True where a
+    transform wrote it, which the user did not; `SILENT` where the user wrote it, and wants no
+    warning (under `np.errstate`) or gets none (numbers of Python's own).
     """
 
     __slots__ = ("derived", "inputs", "operation", "origin", "outputs", "primitive")
@@ -62,7 +66,7 @@ class Equation:
         inputs: Sequence[Atom],
         outputs: Sequence[Variable],
         origin: int | None = None,
-        derived: bool = False,
+        derived: int = False,
     ) -> None:
         self.operation = operation
         self.primitive: Any = operation.primitive  # asked for more often than all else
@@ -70,6 +74,14 @@ class Equation:
         self.outputs = tuple(outputs)
         self.origin = origin
         self.derived = derived
+
+    @property
+    def transformed(self) -> bool:
+        """Whether a transform wrote it: it is exact up to rounding, and hard zeros win in it.
+
+        What the user wrote is NumPy's to the last bit, silent or not.
+        """
+        return self.derived == True  # noqa: E712 - and not SILENT
 
     @property
     def params(self) -> dict[str, Any]:

@@ -249,7 +249,7 @@ class _SheetWriter:
         return [
             SheetRow(
                 ", ".join(self.names[variable] for variable in equation.outputs),
-                "derived" if equation.derived else "equation",
+                "derived" if equation.transformed else "equation",
                 self._text(equation),
                 _inner(equation),
                 _source(line),
@@ -257,7 +257,7 @@ class _SheetWriter:
                 self._is_odd(equation.outputs),
                 place,
                 self._bytes(equation.outputs),
-                not equation.derived and (repr(equation.operation), line) in self.kinks,
+                not equation.transformed and (repr(equation.operation), line) in self.kinks,
             )
             for equation, place, line in zip(self.program.equations, places, lines, strict=True)
         ]

@@ -102,7 +102,7 @@ def _place(
     operands: Sequence[Atom],
     results: Sequence[Variable],
     origin: Equation,
-    derived: bool,
+    derived: int,
     target: list[Equation],
 ) -> dict[Variable, Atom]:
     """Append a program whose first outputs are to be these results."""
@@ -111,7 +111,7 @@ def _place(
     for equation in program.equations:
         inputs = [lookup(names, atom) for atom in equation.inputs]
         outputs = [named.get(x) or Variable(x.type) for x in equation.outputs]
-        quiet = derived or equation.derived
+        quiet = equation.derived or derived
         target.append(Equation(equation.operation, inputs, outputs, origin.origin, quiet))
         names.update(zip(equation.outputs, outputs, strict=True))
     return names

@@ -202,7 +202,7 @@ class _NaNSearch:
         inside = outbreak.equation is not outbreak.outer
         op = outbreak.equation.operation if inside else user.operation
         factors = tuple(_entry(operand, outbreak.index) for operand in outbreak.operands)
-        derivative, operands = outbreak.equation.derived, factors
+        derivative, operands = outbreak.equation.transformed, factors
         if derivative and not inside and user is not outbreak.outer:
             operands = tuple(_entry(self.recording.at(x), outbreak.index) for x in user.inputs)
         result = evaluated(outbreak.equation, outbreak.operands)[outbreak.place]

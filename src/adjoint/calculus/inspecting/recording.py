@@ -12,7 +12,7 @@ from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.first_order.linearisation import LinearPrograms
 from adjoint.calculus.inspecting.programs import capture_whole
-from adjoint.capture import Captured, Traced, apply, peek
+from adjoint.capture import Captured, Traced, peek, reapply
 from adjoint.capture.recording.exits.questions_alone import line_of, questions_alone
 from adjoint.pipeline import compile_program, run, watch_all
 from adjoint.primitives.declaration import NO_DERIVATIVE
@@ -111,7 +111,7 @@ def _questions(captured: Captured) -> list[Question]:
     questions = []
     for slot in questions_alone(trace, captured.outputs):
         file, number, text = line_of(*trace.questions[slot])
-        questions.append(Question(peek(trace.value(slot, apply)), (f"{file}:{number}", text)))
+        questions.append(Question(peek(trace.value(slot, reapply)), (f"{file}:{number}", text)))
     return questions
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.capture.clones.entering.clone import Stand, content_of
-from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.applying import reapply
 from adjoint.capture.recording.tracing.constants import same_memory
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.places import user_line
@@ -236,7 +236,7 @@ def _value_of(traced: Traced) -> Any:
     if traced._value is not None and not trace.nested and not trace.witness:
         return traced._value
     with np.errstate(all="ignore"):  # the program will warn when it runs
-        value = trace.value(traced._slot, apply)
+        value = trace.value(traced._slot, reapply)
     return value if type(value) is Traced and not is_known(value) else unwrap(value)
 
 

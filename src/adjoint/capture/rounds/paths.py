@@ -25,7 +25,7 @@ from adjoint.capture.recording.tracing.trace import Trace, captures
 from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.rounds.moments import Lead, Moment
 from adjoint.primitives.calls.custom import is_users_code
-from adjoint.program import Operation
+from adjoint.program import SILENT, Operation
 
 VARIABLE: Final = 0
 LOCAL: Final = 1
@@ -44,7 +44,7 @@ class RoundStep(NamedTuple):
     head: Any
     operands: tuple[Reference, ...]
     results: int
-    quiet: bool
+    quiet: int
 
 
 class QuestionAsked(NamedTuple):
@@ -327,7 +327,9 @@ class _Reading:
             if not self._stays_small(head, slots, first):
                 return False
             # Python's numbers warn of nothing.
-            quiet = number in trace.quiet or all(trace.types[slot].weak for slot in slots)
+            quiet = trace.quiet.get(number, False)
+            if not quiet and all(trace.types[slot].weak for slot in slots):
+                quiet = SILENT
             steps.append(RoundStep(head, tuple(operands), count, quiet))  # type: ignore[arg-type]
             for place in range(count):
                 self.names[first + place] = (LOCAL, self.count + place)

@@ -236,7 +236,7 @@ def _entering(
         try:
             return clone().call(*args, **kwargs)
         except Exception as error:
-            own = isinstance(error, AdjointError)
+            own = isinstance(error, (AdjointError, Warning))  # which filters make errors of
             if not isinstance(error, DroppedDerivativeError) and (
                 own or raises(function, args, kwargs)
             ):

@@ -80,7 +80,7 @@ class BodyWriter:
     def statements(self) -> Iterator[str]:
         """The equations, in the order of the plan."""
         numbered = enumerate(self.plan.equations)
-        for derived, group in groupby(numbered, key=lambda pair: pair[1].derived):
+        for derived, group in groupby(numbered, key=lambda pair: bool(pair[1].derived)):
             indent = ""
             if derived and not self.quiet:
                 # The user did not write these operations: they warn of nothing.
@@ -104,7 +104,7 @@ class BodyWriter:
         results = [self.names[variable] for variable in equation.outputs]
         control = self.text.control.get(equation.primitive)
         if control is not None:
-            call = control(equation, operands, self.text, self.quiet or equation.derived)
+            call = control(equation, operands, self.text, self.quiet or bool(equation.derived))
             lines = [f"{', '.join(results)}, = {call}" if results else call]
         elif equation.primitive in _WRITES:
             write = complete_statements if number in self.completing else write_statements

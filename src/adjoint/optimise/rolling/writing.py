@@ -26,7 +26,7 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.gathering import GATHER
 from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE, stack, take
 from adjoint.primitives.typing_rules import promoted
-from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
+from adjoint.program import SILENT, Atom, Builder, Equation, Literal, Program, Variable, operation
 
 MOST_BYTES: Final = 1 << 20  # of rows that are stacked though few of them are wanted, or copied
 _WRITES: Final = frozenset({UPDATE, INCREMENT})
@@ -133,7 +133,8 @@ class LoopWriter:
             reverse=False,
         )
         self.outer.origin = self.block.equations[0].origin
-        self.outer.derived = all(equation.derived for equation in self.block.equations)
+        marks = {equation.derived for equation in self.block.equations}
+        self.outer.derived = marks.pop() if len(marks) == 1 else all(marks) and SILENT
         operands = [Literal(np.int64(rounds)), *self.constants, *begin]
         results = self.outer.emit(op, [*operands, *(array for array, _ in self.scanned)])
         return self._replaced(results, stacked, len(carried))

@@ -102,7 +102,7 @@ def starts_masks(equation: Equation) -> bool:
     """Whether what a transform has written says where no path leads."""
     if equation.primitive is HARD or not equation.inputs:
         return True
-    if not equation.derived or equation.primitive not in (SELECT, CAST):
+    if not equation.transformed or equation.primitive not in (SELECT, CAST):
         return False
     return equation.inputs[0].type.dtype == BOOL and equation.outputs[0].type.inexact
 
@@ -186,7 +186,10 @@ class _Work:
     ) -> tuple[Program, tuple[bool, ...]]:
         """A program that an equation holds, with masks; all derived if the equation is."""
         return _with_masks(
-            quiet(program) if equation.derived else program, marks, self.wins, self.still
+            quiet(program, equation.derived) if equation.derived else program,
+            marks,
+            self.wins,
+            self.still,
         )
 
     def zeros(self, atoms: Sequence[Atom], masks: Sequence[Mask]) -> list[Mask]:
@@ -272,7 +275,7 @@ class _Work:
         """What takes each zero to zero. What is made of a truth says where a path leads."""
         results = self.plain(equation, operands)
         (mask,) = masks
-        if equation.derived and operands[0].type.dtype == BOOL:
+        if equation.transformed and operands[0].type.dtype == BOOL:
             mask = np.logical_not(self.express(operands[0]))
         return results, [mask if results[0].type.inexact else None]
 
@@ -291,7 +294,7 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """Products of derivatives; what the user wrote is NumPy's. A quotient is 0 with its top."""
         results = self.plain(equation, operands)
-        if not equation.derived and equation.primitive is not SCALE:
+        if not equation.transformed and equation.primitive is not SCALE:
             return results, [unmoved(self, equation, operands, masks, results[0])]
         top = equation.primitive is DIVIDE
         zeros = self.zeros(operands, masks)
@@ -302,7 +305,7 @@ class _Work:
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """Sums of products: hard where each product is, and without those that are elsewhere."""
-        if not equation.derived:
+        if not equation.transformed:
             results = self.plain(equation, operands)
             return results, [unmoved_sum(self, equation, operands, masks, results[0])]
         if all(mask is None for mask in masks):
@@ -330,7 +333,7 @@ class _Work:
         of_derivatives = any(mask is not None for mask in masks) and not self.still
         for place, atom in enumerate(operands[1:]):
             nothing = isinstance(atom, Literal) and atom.value == 0
-            if nothing and (equation.derived or of_derivatives):
+            if nothing and (equation.transformed or of_derivatives):
                 sides[place] = True
         if not results[0].type.inexact or all(side is None for side in sides):
             return results, [None]

@@ -51,7 +51,7 @@ def _is_exponential(equation: Equation) -> bool:
 
 def _summed(equation: Equation) -> tuple[int, ...] | None:
     """The axes over which a contraction sums products of entries at the same places; else None."""
-    if equation.primitive is not CONTRACT or not equation.derived:
+    if equation.primitive is not CONTRACT or not equation.transformed:
         return None
     left, right, out = split_spec(equation.params["spec"])
     left_type, right_type = (x.type for x in equation.inputs)

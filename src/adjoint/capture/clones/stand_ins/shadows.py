@@ -36,6 +36,7 @@ from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_al
 from adjoint.capture.recording.effects.floating_point import as_set
 from adjoint.capture.recording.exits.escape import unpacking
 from adjoint.capture.recording.memory.views import copy_of
+from adjoint.capture.recording.tracing.applying import silence
 from adjoint.capture.recording.tracing.hooks import handed, hooks
 from adjoint.capture.recording.tracing.trace import current, note_effect
 from adjoint.capture.recording.tracing.traced import Traced, from_array
@@ -242,7 +243,7 @@ class ShadowErrstate(np.errstate):
 
     def __exit__(self, *error: Any) -> None:
         if self._trace is not None and self._given:
-            self._trace.quiet.update(range(self._first, len(self._trace.records)))
+            silence(self._trace, self._first)
         super().__exit__(*error)
 
 

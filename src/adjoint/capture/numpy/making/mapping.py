@@ -16,7 +16,7 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.numpy.making.values import astype
 from adjoint.capture.numpy.shaping.shape import broadcast_to, expand_dims, moveaxis, reshaped, stack
 from adjoint.capture.numpy.table import any_traced, as_array, implements, normal_axis, unwrap_all
-from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.applying import concrete, silence
 from adjoint.capture.recording.tracing.hooks import handed
 from adjoint.capture.recording.tracing.trace import current
 from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap
@@ -130,7 +130,7 @@ def _piece(x: Any, condition: Any, function: Callable[[Any], Any], rest: Any) ->
             values = as_array(function(x))
         except (AdjointError, ValueError):
             values = None
-        trace.quiet.update(range(first, len(trace.records)))  # entries that nobody asked for
+        silence(trace, first)  # entries that nobody asked for
         heads = [record[0] for record in trace.records[first:]]
         if values is not None and values.shape in ((), x.shape) and all(map(_is_plain, heads)):
             return np.where(condition, astype(values, x.dtype), rest)

@@ -187,14 +187,23 @@ class _Flags:
         return getattr(self._array._value.flags, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._array._value.flags, name, value)
+        self.set(**{name: value})
+
+    def set(self, write: Any = None, align: Any = None, uic: Any = None, **named: Any) -> None:
+        """As `setflags` does. Those of an argument are set for its owner, in each call."""
+        if not is_computed(self._array):
+            depends_on_layout(self._array)
+        array = self._array._value
+        array.setflags(write=write, align=align, uic=uic)
+        for name, value in named.items():
+            setattr(array.flags, name, value)
 
     def __getitem__(self, name: str) -> Any:
         depends_on_layout(self._array)
         return self._array._value.flags[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._array._value.flags[name] = value
+        self.set(**{name.lower(): value})
 
     def __repr__(self) -> str:
         depends_on_layout(self._array)
@@ -233,7 +242,9 @@ def attribute(self: Traced, name: str) -> Any:
     if name == "as_integer_ratio":
         return partial(_ratio, self)
     if name == "setflags":
-        return unwrap(self).setflags if is_known(self) else _set_flags
+        if is_known(self):
+            return unwrap(self).setflags
+        return _set_flags if self._value is None else _Flags(self).set
     refusal = UnsupportedFunctionError(
         f"The array method .{name} is not supported on a traced array yet."
     )

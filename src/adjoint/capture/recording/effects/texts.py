@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from adjoint.base.errors import AdjointError
-from adjoint.capture.recording.tracing.applying import apply
+from adjoint.capture.recording.tracing.applying import reapply
 from adjoint.capture.recording.tracing.places import user_line
 from adjoint.capture.recording.tracing.trace import outermost
 from adjoint.capture.recording.tracing.traced import Traced, is_known, unwrap
@@ -97,7 +97,7 @@ def shown(value: Traced, form: Callable[[Any], str]) -> Any:
             return Text(Shown(given._slot, kind, form))
         if trace is None or trace.witness:
             unseen()
-        given = trace.value(given._slot, apply)
+        given = trace.value(given._slot, reapply)
     return form(unwrap(given))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.recording.exits.escape import passes_on
-from adjoint.capture.recording.tracing.applying import apply, peek
+from adjoint.capture.recording.tracing.applying import peek, reapply
 from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.primitives.declaration import Joint
 from adjoint.program import Operation
@@ -57,7 +57,7 @@ def _through(
         values = []
         for number, (slot, mask) in enumerate(zip(operands, places, strict=True)):
             if linear.places is not None and number not in linear.places:
-                values.append(peek(trace.value(slot, apply)))
+                values.append(peek(trace.value(slot, reapply)))
             else:
                 values.append(_drawn(trace.types[slot], mask))
         evaluated = op.primitive.evaluate(*values, **op.params)

@@ -27,7 +27,7 @@ from adjoint.capture.recording.tracing.traced import (
     unwrap,
     wrap,
 )
-from adjoint.program import Operation
+from adjoint.program import SILENT, Operation
 
 _SMALL: Final = 1024  # numbers of an array whose value is noted
 
@@ -201,10 +201,27 @@ def bare(result: Any) -> Any:
     return result._value[()] if cell and not result._value.ndim else result
 
 
-def hush(value: Any) -> None:
-    """Let the operation that was just recorded, and gave this value, warn of nothing."""
+def silence(trace: Trace, first: int) -> None:
+    """Let what the user has recorded from a number on warn of nothing."""
+    for number in range(first, len(trace.records)):
+        trace.quiet.setdefault(number, SILENT)
+
+
+def hush(value: Any, mark: int) -> None:
+    """Let the operation that was just recorded, and gave this value, warn of nothing.
+
+    mark: as `Equation.derived` has it.
+    """
     if not is_known(value) and value._trace.open:
-        value._trace.quiet.add(len(value._trace.records) - 1)
+        value._trace.quiet[len(value._trace.records) - 1] = mark
+
+
+def reapply(op: Operation, operands: list[Any], mark: int) -> Any:
+    """What was recorded once, applied for a capture around that one: silent where it was so."""
+    results = apply(op, operands)
+    if mark:
+        hush(results[0] if op.primitive.multiple else results, mark)
+    return results
 
 
 def computed(trace: Trace, slot: int) -> Any:
@@ -219,7 +236,7 @@ def computed(trace: Trace, slot: int) -> Any:
                 trace.values.setdefault(traced._slot, traced._value)
     seeded = len(trace.values) > before
     with np.errstate(all="ignore"):  # the program will warn when it runs
-        value = peek(trace.value(slot, apply))
+        value = peek(trace.value(slot, reapply))
     if seeded:  # what was computed may look into memory that is written to later
         for known in list(trace.values)[before:]:
             del trace.values[known]
@@ -251,7 +268,7 @@ def settle(value: Any) -> Any:
         hooks.settled(value)
         if value._value is not None and not trace.nested and not trace.witness:
             return wrap(value._value)
-        value = trace.value(value._slot, apply)
+        value = trace.value(value._slot, reapply)
     return value
 
 
@@ -275,7 +292,7 @@ def has_value(value: Any) -> bool:
             return True
         try:
             with np.errstate(all="ignore"):  # the program will warn when it runs
-                value = trace.value(value._slot, apply)
+                value = trace.value(value._slot, reapply)
         except ValueNeededError:
             return False
     return True
@@ -362,7 +379,7 @@ def ask_in_all(value: Any, kind: str) -> Any:
             value = known
             break
         with np.errstate(all="ignore"):  # the program will warn when it runs
-            value = trace.value(value._slot, apply)
+            value = trace.value(value._slot, reapply)
     for trace, place, slot in met:
         trace.asked = False
         trace.guard(place, slot, kind, value)

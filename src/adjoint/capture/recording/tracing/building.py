@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from adjoint.base.arrays import ArrayType
 from adjoint.capture.recording.tracing.constants import SAME_AS, RecordedLiteral, same_constant
 from adjoint.capture.recording.tracing.trace import Trace
-from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable
+from adjoint.program import SILENT, Builder, Equation, Literal, Operation, Program, Variable
 
 # Records from which equal ones are merged before anything is derived: what a recursion computes
 # again and again would be derived as often.
@@ -50,12 +50,13 @@ class Needed(NamedTuple):
 
     records: of operations, by number. constants: of `Trace.constants`, by number, as they are used
     first; but all in their order where some are drawn, since the script knows them by their place.
-    quiet: the records that are not to warn. key: equal for captures with the same program.
+    quiet: the records that are not to warn, with their marks (`Equation.derived`). key: equal for
+    captures with the same program.
     """
 
     records: list[int]
     constants: list[int]
-    quiet: set[int]
+    quiet: dict[int, int]
     key: tuple[Any, ...]
 
 
@@ -66,7 +67,7 @@ def needed_by(trace: Trace, outputs: tuple[int, ...]) -> Needed:
     capture whose questions are noted, or within another, has the same program as any other.
     """
     types = tuple(trace.types[: trace.input_count])
-    whole = (types, tuple(trace.records), outputs, frozenset(trace.quiet), _draws(trace))
+    whole = (types, tuple(trace.records), outputs, frozenset(trace.quiet.items()), _draws(trace))
     needed = _known.get(whole)
     if needed is None:
         known = list(_known)
@@ -111,7 +112,7 @@ def _sliced(trace: Trace, outputs: tuple[int, ...]) -> Needed:
         *(tuple(types[: trace.input_count]), tuple([types[slot] for slot in slots])),
         *(tuple([record[0] for record in kept]), tuple(map(len, kept))),
         tuple([names[slot] for slot in operands]),
-        tuple([place for place, number in enumerate(numbers) if number in quiet]),
+        tuple([(place, quiet[n]) for place, n in enumerate(numbers) if n in quiet]),
         tuple([names[slot] for slot in outputs]),
     )
     return Needed(numbers, [lifted[slot] for slot in slots], quiet, key)
@@ -158,20 +159,20 @@ def _names(trace: Trace, live: list[int], constants: list[int]) -> list[Any]:
     return names
 
 
-def _quiet(trace: Trace, numbers: list[int]) -> set[int]:
+def _quiet(trace: Trace, numbers: list[int]) -> dict[int, int]:
     """Which of these records are not to warn.
 
     Those of derivatives, and arithmetic of Python's own numbers, which become one in the next
     record: such numbers raise errors, or warn of nothing.
     """
     records, types, starts = trace.records, trace.types, trace.starts
-    quiet = trace.quiet.intersection(numbers)
+    quiet = {number: trace.quiet[number] for number in numbers if number in trace.quiet}
     for number in numbers:
         slot = starts[number]
         if types[slot].weak and records[number][1:] == (slot - 1,) and number:
             head, *operands = records[number - 1]
             if type(head) is Operation and all([types[operand].weak for operand in operands]):
-                quiet.add(number - 1)
+                quiet.setdefault(number - 1, SILENT)
     return quiet
 
 
@@ -218,7 +219,7 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     for number in needed.records:
         head, *slots = records[number]
         operands = tuple([atoms[slot] for slot in slots])
-        quiet = number in needed.quiet
+        quiet = needed.quiet.get(number, False)
         key = (head, quiet, operands) if repeats else number
         results = known.get(key)
         first = starts[number]

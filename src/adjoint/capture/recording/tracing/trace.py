@@ -181,7 +181,7 @@ class Trace:
         self.starts: list[int] = []
         self.lines: list[str] | None = None
         self.meaning = _OF_A_BATCH
-        self.quiet: set[int] = set()
+        self.quiet: dict[int, int] = {}
         self.failed: set[int] = set()
 
     # --- recording --------------------------------------------------------------------------------
@@ -339,19 +339,18 @@ class Trace:
         elif (slot, kind) not in self.guards and (slot, WHOLE) not in self.guards:
             self.guards[slot, kind] = guard_of(place, slot, kind, value, user_line())
 
-    def value(self, slot: int, apply: Callable[[Operation, list[Any]], Any]) -> Any:
+    def value(self, slot: int, apply: Callable[[Operation, list[Any], int], Any]) -> Any:
         """The value of a slot, computing just what it depends on and has not been computed before.
 
-        apply: how an operation is applied to values, which may be traced by an outer capture.
+        apply: how an operation, marked so, is applied to values, which an outer capture may trace.
         """
         self.find_owners()
         for number in self._missing(slot):
             op, *operands = self.records[number]
             first = self.starts[number]
-            results = apply(op, [self.values[operand] for operand in operands])
-            if not op.primitive.multiple:
-                results = (results,)
-            for place, result in enumerate(results):
+            given = [self.values[operand] for operand in operands]
+            results = apply(op, given, self.quiet.get(number, False))
+            for place, result in enumerate(results if op.primitive.multiple else (results,)):
                 self.values[first + place] = result
         return self.values[slot]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import ProgramError
-from adjoint.capture.recording.tracing.applying import apply, peek
+from adjoint.capture.recording.tracing.applying import peek, reapply
 from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.primitives import UFUNCS
@@ -35,7 +35,7 @@ def check_values(trace: Trace, leaves: Sequence[Any], outputs: Sequence[int]) ->
         if type(leaf) is not Traced or leaf._value is None or leaf._trace is not trace:
             continue
         with np.errstate(all="ignore"):
-            recomputed = np.asarray(peek(trace.value(slot, apply)))
+            recomputed = np.asarray(peek(trace.value(slot, reapply)))
         expected = np.asarray(leaf._value)
         if not _alike(recomputed, expected):
             raise ProgramError(

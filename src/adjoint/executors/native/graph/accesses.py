@@ -89,7 +89,7 @@ class AccessBuilder:
         **more: Any,
     ) -> ArrayNode:
         """Add a node."""
-        derived = equation is not None and equation.derived
+        derived = equation is not None and equation.transformed
         node = ArrayNode(
             len(self.graph.nodes),
             kind,

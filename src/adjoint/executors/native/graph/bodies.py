@@ -256,7 +256,7 @@ class BodyGraphBuilder(GraphBuilder):
             user is not None
             and equation.primitive is UPDATE
             and user.primitive is INCREMENT
-            and equation.derived
+            and equation.transformed
             and user.inputs[0] is equation.outputs[0]
             and user.params == equation.params
             and _is_zero(equation.inputs[1])

@@ -435,7 +435,7 @@ class GraphBuilder(AccessBuilder):
         for variable in equation.outputs:
             self.new_axes(variable, [None] * variable.type.ndim)
         first, *others = equation.outputs
-        number, derived = len(self.graph.nodes), equation.derived
+        number, derived = len(self.graph.nodes), equation.transformed
         node = ArrayNode(number, Kind.CONTROL, equation, first, (), accesses, derived=derived)
         node.others = tuple(others)
         self.graph.nodes.append(node)

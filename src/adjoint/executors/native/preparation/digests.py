@@ -160,7 +160,7 @@ class _NumberedProgram:
         for equation in program.equations:
             inputs = equation.inputs
             row = [operations.setdefault(equation.operation, len(operations))]
-            row.append(2 * len(inputs) + bool(equation.derived))
+            row.append(3 * len(inputs) + int(equation.derived))
             for atom in inputs:
                 place = places.get(atom)
                 row.append(self._literal(atom) if place is None else place)
