@@ -154,3 +154,25 @@ def test_what_is_carried_in_vain_through_branches_goes() -> None:
 def test_influences(function: Any, needs: list[int]) -> None:
     program = simplify(ad.program(function, 0.5, 1.5, 9.0).program)
     assert [mask & 0b111 for mask in influences(program)] == needs
+
+
+def test_constants_that_only_what_is_dropped_reads_go_with_it() -> None:
+    """An outer loop does not carry them any more, so that the inner one must not read them."""
+
+    def function(x: Any) -> Any:
+        def body(k: Any, state: Any) -> Any:
+            a, b = state
+
+            def inner(state: Any) -> Any:
+                count, p, q = state
+                return count + 1, p * np.cos(a) + 0.1, q * np.sin(b) + 0.2
+
+            _, p, q = ad.while_loop(lambda state: state[0] < 3, inner, (0, a, b))
+            return p, q
+
+        return ad.fori_loop(0, 7, body, (x, 2 * x))[0]
+
+    assert np.isclose(ad.jit(function)(0.7), function(0.7))
+    slope = (function(0.7 + 1e-6) - function(0.7 - 1e-6)) / 2e-6
+    for derivative in (ad.grad(function), ad.jit(ad.grad(function))):
+        assert np.isclose(derivative(0.7), slope, rtol=1e-4)

@@ -121,24 +121,24 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
     wanted |= {place for place in range(carried) if asked >> (constants + place) & 1}
     wanted = _needed(body, constants, carried, wanted, kept_rows)
     kept = [*sorted(wanted), *kept_rows]
-    if len(kept) == len(body.outputs):
+    equations, read = _live_part(body, kept)
+    asking, read_by_test = _live_part(test, [0])
+    # What only is handed on is not read, as `influences` has it too.
+    used = [n for n in range(constants) if body.inputs[n] in read or test.inputs[n] in read_by_test]
+    if len(kept) == len(body.outputs) and len(used) == constants:
         return equation
-    given = [*range(constants), *(constants + place for place in sorted(wanted))]
-    short = Program(
-        [body.inputs[n] for n in given],
-        _live_part(body, kept)[0],
-        [body.outputs[n] for n in kept],
-    )
-    asking = Program([test.inputs[n] for n in given], test.equations, test.outputs)
+    given = [*used, *(constants + place for place in sorted(wanted))]
+    outputs = [body.outputs[n] for n in kept]
     changed = {
         **params,
-        "test": asking,
-        "body": short,
+        "test": Program([test.inputs[n] for n in given], asking, test.outputs),
+        "body": Program([body.inputs[n] for n in given], equations, outputs),
+        "constants": len(used),
         "carried": len(wanted),
         "length": params["length"] if kept_rows else None,
     }
-    outputs = [equation.outputs[0], *(equation.outputs[1 + place] for place in kept)]
-    return _with(equation, changed, [equation.inputs[n] for n in given], outputs)
+    results = [equation.outputs[0], *(equation.outputs[1 + place] for place in kept)]
+    return _with(equation, changed, [equation.inputs[n] for n in given], results)
 
 
 def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
