@@ -122,6 +122,70 @@ def test_operators_have_the_derivatives_of_matrices(solver: Any, damp: float) ->
         np.testing.assert_allclose(of(with_operator), of(by_hand), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("solver", [sla.lsmr, sla.lsqr])
+def test_a_small_damp_takes_no_digits_of_the_slope(solver: Any) -> None:
+    """x is linear in b, and no residual is a difference of what 1 / damp^2 has blown up."""
+    wide, right = MIXED.T, RNG.normal(size=5)
+    weights, direction, damp = RNG.normal(size=12), RNG.normal(size=5), 1e-6
+
+    def value(t: Any) -> Any:
+        operator = sla.aslinearoperator(wide)
+        how = {"damp": damp, "atol": 1e-14, "btol": 1e-14, "conlim": 0}
+        return weights @ solver(operator, right + t * direction, **how)[0]
+
+    u, s, v = np.linalg.svd(wide, full_matrices=False)
+    expected = weights @ (v.T @ (s / (s**2 + damp**2) * (u.T @ direction)))
+    for derivative in (ad.grad(value)(0.0), ad.jvp(value, (0.0,), (1.0,))[1]):
+        np.testing.assert_allclose(derivative, expected, rtol=1e-7)
+
+
+def test_operators_that_give_complex_numbers_are_refused_whatever_they_say() -> None:
+    def value(t: Any, dtype: Any) -> Any:
+        operator = sla.LinearOperator(
+            MIXED.shape,
+            matvec=lambda x: (MIXED * t * (1 + 1j)) @ x,
+            rmatvec=lambda y: (MIXED * t * (1 - 1j)).T @ y,
+            dtype=dtype,
+        )
+        return np.sum(np.abs(sla.lsqr(operator, RNG.normal(size=12))[0]))
+
+    for dtype in (None, float, complex):
+        with pytest.raises(ad.errors.UnsupportedFunctionError, match="real"):
+            ad.grad(value)(1.3, dtype)
+
+
+def test_negative_damps_are_those_of_scipy() -> None:
+    right = RNG.normal(size=12)
+    for solver in (sla.lsqr, sla.lsmr):
+        for matrix in (sp.csr_array(MIXED), sla.aslinearoperator(MIXED)):
+            solved = lambda b: solver(matrix, b, damp=-0.7, atol=1e-13, btol=1e-13)[0]  # noqa: B023, E731
+            np.testing.assert_allclose(ad.jit(solved)(right), solved(right), rtol=1e-9)
+
+
+class ByMatrices(sla.LinearOperator):
+    """As SciPy describes classes of operators: products with matrices, and the adjoint."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        super().__init__(float, matrix.shape)
+
+    def _matmat(self, X: Any) -> Any:
+        return self.matrix @ X
+
+    def _adjoint(self) -> Any:
+        return ByMatrices(self.matrix.T)
+
+
+def test_classes_of_operators_may_define_products_with_matrices() -> None:
+    right = RNG.normal(size=12)
+
+    def value(t: Any) -> Any:
+        return np.sum(sla.lsmr(ByMatrices(MIXED * t), right * t, atol=1e-13, btol=1e-13)[0] ** 2)
+
+    assert np.isclose(ad.grad(value)(1.2), 0.0, atol=1e-8)  # x does not depend on t
+    assert np.isclose(ad.jit(value)(1.2), value(1.2))
+
+
 @pytest.mark.parametrize("size", [5, 150])
 @pytest.mark.parametrize("kind", ["operator", "matrix"])
 def test_a_matrix_that_lacks_one_direction_is_noticed(kind: str, size: int) -> None:

@@ -79,3 +79,27 @@ def test_fewer_steps_than_with_an_approximation() -> None:
     assert result.niter < 100
     assert result.constr_violation < 1e-8
     assert result.optimality < 1e-6
+
+
+@pytest.mark.parametrize("as_operator", [False, True])
+def test_derivatives_that_a_constraint_has_are_the_users(as_operator: bool) -> None:
+    calls = set()
+
+    def slopes(x: Any) -> Any:
+        calls.add("jac")
+        return np.diag(2 * x)
+
+    def second(x: Any, weights: Any) -> Any:
+        calls.add("hess")
+        matrix = np.diag(2 * weights)
+        return LinearOperator(matrix.shape, matvec=lambda u: matrix @ u) if as_operator else matrix
+
+    constraint = NonlinearConstraint(lambda x: x**2, 0, 1, jac=slopes, hess=second)
+    found = ad.optimize.minimize(
+        lambda x: np.sum((x - 2) ** 2),
+        np.full(3, 0.1),
+        method="trust-constr",
+        constraints=constraint,
+    )
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-2)
+    assert calls == {"jac", "hess"}

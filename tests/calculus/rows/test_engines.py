@@ -272,6 +272,32 @@ def test_a_process_that_fails_ends_all() -> None:
         assert "process 2 of the communicator has failed: ArgumentError" in str(error)
 
 
+@pytest.mark.parametrize("what", ["point", "function", "rows"])
+def test_processes_that_compute_different_things_end_with_an_error(what: str) -> None:
+    """As after an error that one of them has caught in the call before: it is a call ahead."""
+
+    def act(rank: int) -> Any:
+        other = rank == 1
+        w = W * (1.5 if other and what == "point" else 1.0 + 1e-12 * rank)
+        function = log_sum_exp if other and what == "function" else squares
+        rows = slice(0, 300 if other and what == "rows" else None)
+        return ad.grad(function)(w, ad.rows(X[rows], chunk=100), ad.rows(Y[rows], chunk=100))
+
+    for error in together(3, act):
+        assert isinstance(error, RowsError)
+        assert "something else than process 0" in str(error)
+
+
+def test_another_rounding_in_another_process_is_no_difference() -> None:
+    def act(rank: int) -> Any:
+        w = W * (1.0 + 1e-12 * rank)
+        return ad.grad(squares)(w, ad.rows(X, chunk=100), ad.rows(Y, chunk=100))
+
+    expected = ad.grad(squares)(W, X, Y)
+    for result in together(3, act):
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
+
+
 def test_processes_make_tapes_longer_together() -> None:
     """One of them has no chunks, and so no tape that is too short."""
 

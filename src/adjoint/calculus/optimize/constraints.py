@@ -61,7 +61,12 @@ def _constraint(constraint: Any, start: Any, frame: OrthonormalCoordinates, is_s
         value = function(frame.element(z))
         return infer(value).coordinates(value)
 
+    own = isinstance(start, np.ndarray)  # derivatives of the user's, as matrices
+
     def slopes(z: Any) -> Any:
+        if own and callable(constraint.jac):
+            matrix: Any = constraint.jac(frame.element(z))
+            return frame.rows(matrix if hasattr(matrix, "toarray") else np.atleast_2d(matrix))
         slope = derivative(function, frame.element(z), domain=frame.space)
         if frame.space.dimension < _LARGE:
             return frame.rows(slope.matrix())
@@ -73,16 +78,26 @@ def _constraint(constraint: Any, start: Any, frame: OrthonormalCoordinates, is_s
         constraint.lb,
         constraint.ub,
         jac=slopes,
-        hess=_second(function, start, frame) if is_second else None,
+        hess=_second(constraint, start, frame) if is_second else None,
         keep_feasible=constraint.keep_feasible,
     )
 
 
-def _second(function: Any, start: Any, frame: OrthonormalCoordinates) -> Any:
+def _second(constraint: Any, start: Any, frame: OrthonormalCoordinates) -> Any:
     """(z, v) -> the Hessian of v' g in the coordinates z; None where it is not to be had.
 
     SciPy then approximates it from gradients, as it does for users who do not give one.
     """
+    function = constraint.fun
+    if isinstance(start, np.ndarray) and callable(constraint.hess):
+
+        def given(z: Any, weights: Any) -> Any:
+            matrix = constraint.hess(frame.element(z), weights)
+            if hasattr(matrix, "matvec"):  # an operator, as one of the elements
+                matrix = matrix @ np.eye(len(z))
+            return frame.rows(frame.rows(matrix).T)
+
+        return given
 
     def weighted(x: Any, weights: Any) -> Any:
         total, first = 0.0, 0

@@ -138,6 +138,17 @@ def as_operator(value: Any) -> TracedOperator:
     )
 
 
+def _made_of_others(operator: Any, name: str) -> Apply | None:
+    """The product of a class of the user's that defines those with matrices, or the adjoint."""
+    other = "_matmat" if name == "matvec" else "_adjoint"
+    own = getattr(operator, other, None)
+    if own is None or own.__module__.startswith("scipy."):
+        return None
+    if name == "matvec":
+        return lambda x: np.reshape(own(np.reshape(x, (-1, 1))), (-1,))
+    return lambda x: as_operator(hooks.called(own)()).matvec(x)
+
+
 def _action(operator: Any, name: str) -> Apply | None:
     """The function that an operator was given, or that its class defines, for our own arrays.
 
@@ -151,8 +162,12 @@ def _action(operator: Any, name: str) -> Apply | None:
     own = getattr(operator, f"_{name}", None)
     if given is None and own is not None and not own.__module__.startswith("scipy."):
         given = own
+    if given is None:
+        given = _made_of_others(operator, name)
     if given is None and not type(operator).__module__.startswith("scipy."):
         given = getattr(operator, name, None)
+        if getattr(given, "__module__", "").startswith("scipy."):
+            return None  # which ends in what the class does not define
     if given is None:
         return None
     return lambda x: hooks.called(given)(x)

@@ -33,6 +33,8 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
     if start is not None:  # both solve for what is to be added to it, and damp that
         right = right - np.reshape(matrix @ start, (-1, 1))
     known = {key: concrete(value) for key, value in options.items()}
+    if name == "lsqr":  # which damps by nothing where it is told to damp by less
+        damp = max(damp, 0.0) if isinstance(damp, (int, float)) else np.maximum(damp, 0.0)
     if isinstance(matrix, TracedOperator):
         side = np.reshape(right, (-1,)).astype(float)
         x, rest = solve_with_operator(name, matrix, side, damp, known)

@@ -32,6 +32,7 @@ from adjoint.calculus.implicit.systems import (
     SolveRows,
 )
 from adjoint.capture.scipy.operators import TracedOperator
+from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.primitives.linear_algebra.sparse.least_squares import (
     solve_least_squares,
     solved_to_rounding,
@@ -77,15 +78,14 @@ class LeastSquares(LinearSolver):
 
         def both(right: Rows) -> Rows:
             top, bottom = bound.right.leaves(right)
-            x = solve(top, bottom)
-            return bound.solution.vector([top - times(x), x])
+            return bound.solution.vector(solve(top, bottom))
 
         return each_row(both)
 
     def _solution(
         self, shape: tuple[int, int], times: Any, back: Any, damp: float, dtype: Any
     ) -> Callable[[Any, Any], Any]:
-        """The x of the system with a right-hand side in two parts."""
+        """The r and x of the system with a right-hand side in two parts."""
         operator = _operator(shape, times, back, dtype)
         rows, columns = shape
         if damp:
@@ -98,19 +98,24 @@ class LeastSquares(LinearSolver):
         else:
             whole = operator
 
-        def solve(top: Any, bottom: Any) -> Any:
+        def solve(top: Any, bottom: Any) -> tuple[Any, Any]:
             if self.proving:
                 below = np.zeros(whole.shape[0] - rows, dtype)
                 if damp:  # of an exact solution, top = A x and bottom = -d^2 x
                     below = -bottom / damp
-                return solved_to_rounding(whole, np.concatenate([top, below]), self.name)
-            if not bottom.any():
+                x = solved_to_rounding(whole, np.concatenate([top, below]), self.name)
+                return top - times(x), x
+            x = np.zeros(columns, dtype)
+            if top.any() or not bottom.any():
                 options = (*self.options, ("damp", damp))
-                return solve_least_squares(operator, top, self.name, options)
-            # With B = A, or A with damp I below it: B^T w = bottom, and B x = top - w.
+                x = solve_least_squares(operator, top, self.name, options)
+            r = top - times(x)
+            if not bottom.any():
+                return r, x
+            # With B = A, or A with damp I below it: B^T w = bottom adds the rows of A of w to the
+            # residual, and takes B^+ w from x. A residual of all of x would lose what is small.
             side = solve_least_squares(whole.T, bottom, self.name, self.options)
-            top = np.concatenate([top, np.zeros(len(side) - len(top), top.dtype)])
-            return solve_least_squares(whole, top - side, self.name, self.options)
+            return r + side[:rows], x - solve_least_squares(whole, side, self.name, self.options)
 
         return solve
 
@@ -128,8 +133,10 @@ def solve_with_operator(
 
     def apply(both: Any) -> Any:
         r, x = both
-        below = operator.rmatvec(r)
-        return r + operator.matvec(x), below - damp * damp * x if damped else below
+        above, below = operator.matvec(x), operator.rmatvec(r)
+        if "c" in (above.dtype.kind, below.dtype.kind):
+            raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real ones.")
+        return r + above, below - damp * damp * x if damped else below
 
     known = tuple(sorted(options.items()))
     facts = Facts(LeastSquares(name, known, damped), self_adjoint=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from adjoint.base.errors import RowsError, TapeOverflowError
 from adjoint.calculus.rows.engines.interrupts import Interrupts, held_interrupts
 from adjoint.calculus.rows.engines.threads import ThreadsEngine
 from adjoint.calculus.rows.task import ChunkTask
 from adjoint.calculus.rows.tree import Bounds, Results, first_half, together
+
+_ROUNDED: Final = 1e-6  # by which the arguments of two processes may differ
 
 
 class CommunicatorEngine:
@@ -20,7 +24,8 @@ class CommunicatorEngine:
 
     Before a process waits for others to send something, all tell each other whether they have
     failed, and once more when all is sent: one that has failed, or was interrupted, takes the
-    others along, which would wait for it.
+    others along, which would wait for it. They also tell what they compute: one that has failed
+    before, and went on to something else, would add what does not belong together.
     """
 
     def __init__(self, communicator: Any, workers: int) -> None:
@@ -37,7 +42,9 @@ class CommunicatorEngine:
         chunks = [bounds[n] for n in own]
         with held_interrupts() as interrupts:
             results = self._agreed(
-                interrupts, lambda: self._own.map(task, chunks, advance) if chunks else []
+                interrupts,
+                lambda: self._own.map(task, chunks, advance) if chunks else [],
+                task.signature(bounds),
             )
             parts = self._communicator.allgather(results)
             self._agreed(interrupts, interrupts.raise_late)
@@ -55,7 +62,7 @@ class CommunicatorEngine:
                 nodes[first, last] = self._own.reduce(task, bounds[first:last], advance)
 
         with held_interrupts() as interrupts:
-            self._agreed(interrupts, compute)
+            self._agreed(interrupts, compute, task.signature(bounds))
             total = self._combined(task.combined, nodes, 0, count, count)
             results: Results = self._communicator.bcast(total, root=0)
             self._agreed(interrupts, interrupts.raise_late)
@@ -98,8 +105,13 @@ class CommunicatorEngine:
         assert other is not None
         return together(combined, one, other)
 
-    def _agreed(self, interrupts: Interrupts, compute: Callable[[], Any]) -> Any:
-        """What a process computes, if no other has failed: else all end, and none waits for it."""
+    def _agreed(
+        self, interrupts: Interrupts, compute: Callable[[], Any], signature: Any = None
+    ) -> Any:
+        """What a process computes, if no other has failed: else all end, and none waits for it.
+
+        signature: what it is that the process computes, if that is to be compared.
+        """
         result, error = None, None
         try:
             with interrupts.let_in():
@@ -107,7 +119,8 @@ class CommunicatorEngine:
         except BaseException as failure:  # an interrupt, too, ends all
             error = failure
         own = None if error is None else _Failure.of(error)
-        failures: list[_Failure | None] = self._communicator.allgather(own)
+        gathered = self._communicator.allgather((own, signature))
+        failures: list[_Failure | None] = [failure for failure, _ in gathered]
         if error is not None and not isinstance(error, TapeOverflowError):
             raise error
         longer = None
@@ -115,9 +128,25 @@ class CommunicatorEngine:
             if told is not None and told.length is None:
                 raise RowsError(f"process {rank} of the communicator has failed: {told.text}")
             longer = longer or told
+        for rank, (_, other) in enumerate(gathered):
+            if not _agree(gathered[0][1], other):
+                raise RowsError(
+                    f"process {rank} of the communicator computes something else than process 0: "
+                    "another function, other values of the arguments, or other rows. All processes "
+                    "are to run the same script on the same numbers, and one that has caught an "
+                    "error in a call is a call ahead of the others."
+                )
         if longer is not None and longer.length is not None:  # all go on with the same tape
             raise TapeOverflowError(longer.length)
         return result
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Whether two processes compute the same, up to how processors round."""
+    if one is None or other is None:
+        return one is other
+    sums, others = np.array(one[1]), np.array(other[1])
+    return one[0] == other[0] and np.allclose(sums, others, rtol=_ROUNDED, equal_nan=True)
 
 
 class _Failure(NamedTuple):
