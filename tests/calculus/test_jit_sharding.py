@@ -123,6 +123,8 @@ def test_devices_trees_and_what_is_refused() -> None:
         ({"x": "rows"}, ArgumentTypeError, "must be the number of an axis"),
         ({"x": True}, ArgumentTypeError, "must be the number of an axis"),
         ({-1: 0}, ArgumentTypeError, "by numbers from 0 on"),
+        ({"x": 0, 1: 1}, ArgumentError, "names argument 'x' once more, as 1"),
+        ({7: 0}, ArgumentError, "divides argument 7, which this call does not give"),
     ],
 )
 def test_wrong_axes_and_names(shard: Any, error: type[Exception], words: str) -> None:

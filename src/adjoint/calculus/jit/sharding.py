@@ -41,6 +41,9 @@ class Shards:
         for key, axes in shard.items():
             _check_axes(axes)
             for known in names.of(key):
+                if known in self._axes:
+                    twice = self._axes[known][1]
+                    raise ArgumentError(f"shard names {twice} once more, as {key!r}.")
                 self._axes[known] = axes, f"argument {key!r}"
 
     def mesh(self) -> Any:
@@ -49,6 +52,14 @@ class Shards:
 
     def over(self, mesh: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments of a call, those that are named divided among the devices of a mesh."""
+        come = {*range(len(args)), *kwargs}
+        for name in dict.fromkeys(name for _, name in self._axes.values()):
+            ways = {way for way, (_, called) in self._axes.items() if called == name}
+            if ways.isdisjoint(come):
+                raise ArgumentError(
+                    f"shard divides {name}, which this call does not give: a default is whole on "
+                    "each device. Give it, or leave it out of shard."
+                )
         given = tuple([self._divided(n, x, mesh) for n, x in enumerate(args)])
         return given, {name: self._divided(name, x, mesh) for name, x in kwargs.items()}
 

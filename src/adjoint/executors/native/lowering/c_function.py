@@ -218,7 +218,8 @@ def _header(
     return (
         f"{preamble}/* Arrays in C's order, which do not overlap:\n{described}\n"
         " * 0 if all is well; else there are no results: -1, there is no memory; 1, an index is\n"
-        " * beyond its axis, or a matrix is singular; 3, a loop has more rounds than its tape. */\n"
+        " * beyond its axis, or a matrix is singular or not finite (in a branch not taken, too);\n"
+        " * 3, a loop has more rounds than its tape. */\n"
         f"int {name}({', '.join(parameters)});\n{_END}"
     )
 
