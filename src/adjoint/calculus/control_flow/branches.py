@@ -40,7 +40,9 @@ def cond(
 ) -> Result:
     """`if_true(*operands)` if the predicate holds, else `if_false(*operands)`; only one is run.
 
-    Under `vmap`, where the predicate differs between examples, both are.
+    Under `vmap`, where the predicate differs between examples, both are. What a branch computes of
+    values of its closure alone, and not of its operands, is computed in any case, with the errors
+    and warnings of that: give it as operands.
 
     Args:
         predicate: a boolean, or a number, which holds unless it is zero.
