@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.errors import DegenerateError
+from adjoint.base.errors import DegenerateError, SingularError
 from adjoint.executors import NativeExecutor, Needs, NumpyExecutor
 from adjoint.loops import bodies
 from adjoint.optimise import simplify
@@ -42,7 +42,7 @@ CONSTANT: Final = {
 # What SciPy computes to a few digits only, so that differences of it are noise.
 INACCURATE: Final = ("pro_rad2", "pro_rad2_cv")
 # The ways of the derivative stop here, by an error that says so.
-REFUSED: Final = (DegenerateError, np.linalg.LinAlgError)
+REFUSED: Final = (DegenerateError, SingularError, np.linalg.LinAlgError)
 
 
 class Disagreement(AssertionError):

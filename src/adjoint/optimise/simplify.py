@@ -70,11 +70,7 @@ def local_rewrites(program: Program) -> Program:
         return equations[place].outputs[0]
 
     def wrote(place: int, equation: Equation) -> None:
-        """What the user writes too, later on, must warn as the user's own does."""
-        kept, derived = equations[place], equation.derived
-        if kept.derived and (not derived or (kept.transformed and not equation.transformed)):
-            operands, results = kept.inputs, kept.outputs
-            equations[place] = Equation(kept.operation, operands, results, equation.origin, derived)
+        equations[place] = _of_both(equations[place], equation)
 
     for equation in program.equations:
         if not equation.outputs:  # a loop that carries nothing and stacks nothing
@@ -103,6 +99,13 @@ def local_rewrites(program: Program) -> Program:
         wrote(place, equation)
         names.update(zip(equation.outputs, equations[place].outputs, strict=True))
     return Program(program.inputs, equations, map(rename, program.outputs))
+
+
+def _of_both(kept: Equation, other: Equation) -> Equation:
+    """One in the place of two: what the user writes too must warn, and is the user's own."""
+    if not kept.derived or (other.derived and (other.transformed or not kept.transformed)):
+        return kept
+    return Equation(kept.operation, kept.inputs, kept.outputs, other.origin, other.derived)
 
 
 def _key(op: Operation, inputs: tuple[Atom, ...]) -> Any:

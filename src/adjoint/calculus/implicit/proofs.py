@@ -12,7 +12,9 @@ from adjoint.base.errors import SingularError
 from adjoint.calculus.implicit.systems import Core, LinearSolver, Solve
 from adjoint.pipeline import compile_program, watch_all
 from adjoint.primitives.calls.custom import Marks, Pushed
-from adjoint.program import Builder, Program
+from adjoint.primitives.calls.solving import LINEAR_SOLVE
+from adjoint.primitives.elementwise.declaring import SCALE
+from adjoint.program import Builder, Literal, Program, operation
 from adjoint.transforms import jvp as jvp_program
 
 # What a system that is not singular may lose of each entry of a random vector. One that lacks a
@@ -82,3 +84,14 @@ class SingularityProof(Core):
                     "or leave away what depends on the rest."
                 )
         return lambda leaves: [np.array(leaf) for leaf in leaves]
+
+
+def with_proof(pushed: Program, proof: SingularityProof) -> Program:
+    """A derivative with respect to A, times the proof."""
+    builder = Builder()
+    inputs = [builder.input(type_) for type_ in pushed.input_types]
+    slopes = builder.inline(pushed, inputs)
+    solve = operation(LINEAR_SOLVE, system=proof.system)
+    (one,) = builder.emit(solve, [*inputs[: proof.fixed], Literal(np.float64(1.0))])
+    scale = operation(SCALE)
+    return builder.build([builder.emit(scale, [one, slope])[0] for slope in slopes])

@@ -19,11 +19,11 @@ from adjoint.calculus.implicit.layout import CoordinateLayout, Rows
 from adjoint.maps import LinearMap
 from adjoint.pipeline import Compiled, compile_program, watch_all
 from adjoint.primitives.calls.custom import Marks, Pushed
-from adjoint.primitives.calls.solving import LINEAR_SOLVE, System
+from adjoint.primitives.calls.solving import System
 from adjoint.primitives.elementwise.conversion import CAST, CONJUGATE, IMAG, REAL
 from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.elementwise.selection import SELECT
-from adjoint.program import Builder, Literal, Program, operation
+from adjoint.program import Program
 from adjoint.spaces import Space, infer
 from adjoint.transforms import jvp as jvp_program
 from adjoint.transforms import transpose as transpose_program
@@ -67,12 +67,12 @@ class Facts:
 class LinearSolver(ABC):
     """What solves linear systems. Equal ones solve alike: they tell programs apart."""
 
-    def proof(self, core: Core) -> Core | None:
-        """What a derivative with respect to A is multiplied by: one, or an error.
+    def proven(self, core: Core, derivative: Program) -> Program:
+        """A derivative with respect to A, for a system that is proven not to be singular.
 
         For solvers that find something for singular systems, too.
         """
-        return None
+        return derivative
 
     @abstractmethod
     def takes_blocks(self, operator: Operator) -> bool:
@@ -139,9 +139,8 @@ class Core(ABC):
         whole = jvp_program(self.program, [*moving, *still])
         slopes = whole.outputs[len(self.program.outputs) :]
         pushed = Program(whole.inputs, whole.equations, slopes)
-        proof = None if self.solver is None else self.solver.proof(self)
-        if proof is not None:
-            pushed = _with_proof(pushed, proof)
+        if self.solver is not None:
+            pushed = self.solver.proven(self, pushed)
         return Pushed(pushed, (True,) * len(slopes))
 
     @property
@@ -175,17 +174,6 @@ class Core(ABC):
             lambda batched, size: self.batch(batched, size).system,
             self.program,
         )
-
-
-def _with_proof(pushed: Program, proof: Core) -> Program:
-    """A derivative with respect to A, times the proof."""
-    builder = Builder()
-    inputs = [builder.input(type_) for type_ in pushed.input_types]
-    slopes = builder.inline(pushed, inputs)
-    solve = operation(LINEAR_SOLVE, system=proof.system)
-    (one,) = builder.emit(solve, [*inputs[: proof.fixed], Literal(np.float64(1.0))])
-    scale = operation(SCALE)
-    return builder.build([builder.emit(scale, [one, slope])[0] for slope in slopes])
 
 
 class Operator(Core):

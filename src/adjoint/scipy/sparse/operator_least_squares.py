@@ -22,7 +22,7 @@ import numpy as np
 from adjoint.calculus.implicit.layout import Rows
 from adjoint.calculus.implicit.linear import operator_of, solve_with
 from adjoint.calculus.implicit.linear_solvers import each_row
-from adjoint.calculus.implicit.proofs import SingularityProof
+from adjoint.calculus.implicit.proofs import SingularityProof, with_proof
 from adjoint.calculus.implicit.systems import (
     BoundOperator,
     Core,
@@ -37,6 +37,7 @@ from adjoint.primitives.linear_algebra.sparse.least_squares import (
     solve_least_squares,
     solved_to_rounding,
 )
+from adjoint.program import Program
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ class LeastSquares(LinearSolver):
     damped: bool
     proving: bool = False
 
-    def proof(self, core: Core) -> Core:
+    def proven(self, core: Core, derivative: Program) -> Program:
         """Without full rank, something is found as well."""
-        return SingularityProof(core.solved_by(replace(self, proving=True)), (False, True))
+        proof = SingularityProof(core.solved_by(replace(self, proving=True)), (False, True))
+        return with_proof(derivative, proof)
 
     def takes_blocks(self, operator: Operator) -> bool:
         """One after the other."""
