@@ -81,7 +81,7 @@ class Equation:
 
         What the user wrote is NumPy's to the last bit, silent or not.
         """
-        return self.derived == True  # noqa: E712 - and not SILENT
+        return bool(self.derived) and self.derived != SILENT
 
     @property
     def params(self) -> dict[str, Any]:
