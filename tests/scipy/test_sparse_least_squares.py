@@ -139,6 +139,25 @@ def test_a_small_damp_takes_no_digits_of_the_slope(solver: Any) -> None:
         np.testing.assert_allclose(derivative, expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("kind", ["operator", "matrix"])
+def test_a_damp_that_is_too_small_makes_up_for_no_rank(kind: str) -> None:
+    """Derivatives with respect to A and damp have 1 / damp^2 in them, and would have no digits."""
+    wide, right = MIXED.T, RNG.normal(size=5)
+
+    def value(t: Any, damp: Any) -> Any:
+        matrix = sp.csr_array(wide) * t
+        given = sla.aslinearoperator(matrix) if kind == "operator" else matrix
+        return np.sum(sla.lsmr(given, right, damp=damp, atol=1e-14, btol=1e-14, conlim=0)[0])
+
+    assert np.isclose(ad.jit(value)(1.2, 1e-8), value(1.2, 1e-8))
+    for wrt in (0, 1):
+        with pytest.raises(ad.errors.SingularError, match="rank"):
+            ad.grad(value, argnums=wrt)(1.2, 1e-8)
+    slope = ad.grad(value)(1.2, 1e-2)
+    ahead, behind = (value(1.2 + step, 1e-2) for step in (1e-5, -1e-5))
+    assert np.isclose(slope, (ahead - behind) / 2e-5, rtol=1e-5)
+
+
 def test_operators_that_give_complex_numbers_are_refused_whatever_they_say() -> None:
     def value(t: Any, dtype: Any) -> Any:
         operator = sla.LinearOperator(

@@ -18,6 +18,7 @@ from adjoint.scipy.sparse.constructors import as_matrix, block_array
 from adjoint.scipy.sparse.operator_least_squares import solve_with_operator
 
 _RESULTS = {"lsmr": 8, "lsqr": 10}
+_SMALL = 1e-3  # a damp that may be too small for derivatives, as one that is traced may be
 
 
 def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> Any:
@@ -35,9 +36,10 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
     known = {key: concrete(value) for key, value in options.items()}
     if name == "lsqr":  # which damps by nothing where it is told to damp by less
         damp = max(damp, 0.0) if isinstance(damp, (int, float)) else np.maximum(damp, 0.0)
-    if isinstance(matrix, TracedOperator):
+    clear = isinstance(damp, (int, float)) and not 0 < abs(damp) < _SMALL
+    if isinstance(matrix, TracedOperator) or not clear:  # a proof looks at what damp makes up for
         side = np.reshape(right, (-1,)).astype(float)
-        x, rest = solve_with_operator(name, matrix, side, damp, known)
+        x, rest = solve_with_operator(name, as_operator(matrix), side, damp, known)
     else:
         x, rest = _solved_with_matrix(name, matrix, right, damp, known)
     squares = np.sum(rest**2)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from adjoint.primitives.linear_algebra.sparse.least_squares import (
     solved_to_rounding,
 )
 from adjoint.program import Program
+
+_FAINT: Final = 2e-11  # the square of a damp over that of A's size, below which it is no help
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,11 @@ class LeastSquares(LinearSolver):
 
         def solve(top: Any, bottom: Any) -> tuple[Any, Any]:
             if self.proving:
-                below = np.zeros(whole.shape[0] - rows, dtype)
-                if damp:  # of an exact solution, top = A x and bottom = -d^2 x
-                    below = -bottom / damp
-                x = solved_to_rounding(whole, np.concatenate([top, below]), self.name)
+                if _is_faint(damp, top, bottom):  # and makes up for no rank that A lacks
+                    x = solved_to_rounding(operator, top, self.name)
+                else:  # of an exact solution, top = A x and bottom = -d^2 x
+                    both = np.concatenate([top, -bottom / damp])
+                    x = solved_to_rounding(whole, both, self.name)
                 return top - times(x), x
             x = np.zeros(columns, dtype)
             if top.any() or not bottom.any():
@@ -120,6 +123,17 @@ class LeastSquares(LinearSolver):
             return r + side[:rows], x - solve_least_squares(whole, side, self.name, self.options)
 
         return solve
+
+
+def _is_faint(damp: float, top: Any, bottom: Any) -> bool:
+    """Whether derivatives, in which 1 / d^2 occurs, would have fewer than five digits for a damp.
+
+    top, bottom: A x and -d^2 x for some x, which tell the size of A.
+    """
+    if not damp:
+        return True
+    x = float(np.linalg.norm(bottom)) / damp**2
+    return (damp * x) ** 2 < _FAINT * float(np.linalg.norm(top)) ** 2
 
 
 def _operator(shape: tuple[int, int], times: Any, back: Any, dtype: Any) -> Any:
