@@ -33,6 +33,7 @@ from adjoint.capture.recording.tracing.trace import current, outermost
 from adjoint.capture.recording.values.valued import value_of
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
+from adjoint.executors.disk.derivations import Derivation, KeptDerivation
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import forget_simplified, roll, simplify
@@ -192,13 +193,13 @@ def cache_clear(disk: bool = False) -> None:
 
 # --- preparing and running ------------------------------------------------------------------------
 
-Derivation = Callable[[Program, Any], tuple[Program, tuple[int, ...], Any]]
+Derive = Callable[[Program, Any], tuple[Program, tuple[int, ...], Any]]
 
 
 def prepare(
     kind: Any,
     captured: Captured,
-    derive: Derivation,
+    derive: Derive,
     recapture: Callable[[Any], Captured] | None = None,
     function: Any = None,
 ) -> Compiled:
@@ -221,7 +222,7 @@ def prepare(
     return compiled
 
 
-def prepare_later(kind: Any, captured: Captured, derive: Derivation) -> Callable[[], Compiled]:
+def prepare_later(kind: Any, captured: Captured, derive: Derive) -> Callable[[], Compiled]:
     """What gives the compiled program, and derives it if it is new, so that another call can.
 
     The capture, and what arrays it holds, can be forgotten.
@@ -242,20 +243,30 @@ def _known(about: tuple[Any, ...], captured: Captured) -> Compiled | None:
     return _cache.get((*about, captured.key)) or _derived_before(about, captured)
 
 
-def _derived(key: tuple[Any, ...], program: Program, derive: Derivation) -> Compiled:
+def _derived(key: tuple[Any, ...], program: Program, derive: Derive) -> Compiled:
     """What is derived from a program, kept under a key."""
     kind = key[0]
     with collector_at_rest():
-        rolled = roll_if_it_pays(program)
-        try:
-            derived, watched, facts = derive(rolled, kind)
-        except MissingRuleError:  # a loop may lack what its equations have
-            if rolled is program:
-                raise
-            derived, watched, facts = derive(program, kind)
-        compiled = _cache.put(key, compile_program(derived, watched, facts))
+        kept = KeptDerivation(key[:-1], program)
+        derivation = kept.load()
+        if derivation is None:
+            compiled = compile_program(*_derived_anew(program, kind, derive))
+            kept.store(Derivation(compiled.program, compiled.watched, compiled.facts))
+        else:
+            compiled = Compiled(*derivation)
+        compiled = _cache.put(key, compiled)
         compiled.data = True
         return compiled
+
+
+def _derived_anew(program: Program, kind: Any, derive: Derive) -> tuple[Any, ...]:
+    rolled = roll_if_it_pays(program)
+    try:
+        return derive(rolled, kind)
+    except MissingRuleError:  # a loop may lack what its equations have
+        if rolled is program:
+            raise
+        return derive(program, kind)
 
 
 def _derived_before(about: tuple[Any, ...], captured: Captured) -> Compiled | None:

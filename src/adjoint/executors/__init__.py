@@ -2,9 +2,9 @@
 
 from adjoint.base.settings import EXECUTORS
 from adjoint.executors.attempt import Attempt
+from adjoint.executors.disk.object_cache import Counts, object_cache
 from adjoint.executors.interface import CompileReport, Executable, Executor, LeftEquation, Needs
 from adjoint.executors.native.executor import NativeExecutor
-from adjoint.executors.native.machine.object_cache import Counts, object_cache
 from adjoint.executors.numpy import NumpyExecutor
 from adjoint.executors.xla import XlaExecutor, xla_executor
 

@@ -281,7 +281,7 @@ class Tiered:
         if turn is None:
             turn = self._turn = Turn(self.program)
         at_once = bool(way.settings.native) or turn.at_once
-        if not (turn.comes() or at_once):
+        if not (at_once or turn.comes()):
             return way
         key = self._key(way.settings)
         compilation, begun = self._compilation(key)

@@ -50,15 +50,17 @@ class Turn:
         "_fewest",
         "_finish",
         "_latest",
+        "_program",
         "_seconds",
         "at_once",
     )
 
     def __init__(self, program: Program) -> None:
         self.at_once = False
+        self._program: Program | None = program  # until its work is estimated, which takes a while
         self._count = 0  # of its runs
-        self._fewest = runs_on_numpy(program)  # of them, before it comes
-        self._seconds = seconds_of_run(program)
+        self._fewest = 0  # of them, before it comes
+        self._seconds = 0.0  # of a run
         self._finish = -inf  # by the clock, when it is compiled
         self._before = self._latest = 0  # the last two runs of it
 
@@ -68,6 +70,10 @@ class Turn:
         It has not where another program had its turn since the last run of this one, that is in
         the same round of the user's loop.
         """
+        if self._program is not None:
+            self._fewest = runs_on_numpy(self._program)
+            self._seconds = seconds_of_run(self._program)
+            self._program = None
         clock = _clock
         clock.runs += 1
         clock.compiled += self._seconds / _BESIDE

@@ -17,20 +17,21 @@ import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.executors import Needs
+from adjoint.executors.disk import sources
+from adjoint.executors.disk.object_cache import Counts, object_cache
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.native.lowering import kept, lower
 from adjoint.executors.native.lowering.kept import packed, unpacked
 from adjoint.executors.native.lowering.lowered import Calling
 from adjoint.executors.native.machine.llvm import machine
-from adjoint.executors.native.machine.object_cache import Counts, object_cache
 from adjoint.executors.native.preparation.segments import OF_SMALL_ARRAYS, cut
 from adjoint.executors.native.running.executable import NativeExecutable
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.structure.gathering import GATHER
 from adjoint.program import Builder, Program, operation
+from tests.executors.disk.test_contents import X, held, program
 from tests.executors.native.loop_programs import random_loop
-from tests.executors.native.preparation.test_digests import X, held, program
 from tests.executors.native.random_programs import random_program
 
 RNG = np.random.default_rng(8)
@@ -41,7 +42,7 @@ LARGE = array_type((100, 100), np.dtype(float))
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of its own; the sources may have been written just now."""
-    monkeypatch.setattr(kept, "known_sources", lambda: b"sources")
+    monkeypatch.setattr(kept, "known_sources", lambda rooms: b"sources")
     monkeypatch.setattr(kept, "are_unchanged", lambda: True)
     with ad.config(cache=tmp_path / "kept", native=True):
         yield tmp_path / "kept"
@@ -188,31 +189,31 @@ def test_all_that_is_around_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> No
 
     keys = [key(), kept._key(long_program(4), Needs())]
     changes: list[tuple[Any, str, Any]] = [
-        (kept, "known_sources", lambda: b"others"),
+        (kept, "known_sources", lambda rooms: b"others"),
         (kept, "cores", lambda: 77),
         (np, "__version__", "2.77"),
-        (kept.sys, "version", "3.77"),
-        (kept, "EXTENSION_SUFFIXES", [".cp377.so"]),
-        (kept, "unchanged_content", lambda path: b"SciPy of another version"),
+        (sources.sys, "version", "3.77"),
+        (sources, "EXTENSION_SUFFIXES", [".cp377.so"]),
+        (sources, "unchanged_content", lambda path: b"SciPy of another version"),
         (os, "confstr", lambda name: "a C library of another version"),
         *((machine(), "identity", (*machine().identity[:n], "another")) for n in range(5)),
     ]
     for owner, name, value in changes:
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, value)
-            kept._surroundings.cache_clear()
+            sources.surroundings.cache_clear()
             keys.append(key())
-    kept._surroundings.cache_clear()
+    sources.surroundings.cache_clear()
     assert key() == keys[0]
     assert None not in keys
     assert len(set(keys)) == len(keys)
     for name, function in (("unchanged_content", lambda path: None), ("find_spec", spoilt)):
         with monkeypatch.context() as patch:
-            patch.setattr(kept, name, function)
-            kept._surroundings.cache_clear()
+            patch.setattr(sources, name, function)
+            sources.surroundings.cache_clear()
             assert key() is None
-    kept._surroundings.cache_clear()
-    monkeypatch.setattr(kept, "known_sources", lambda: None)
+    sources.surroundings.cache_clear()
+    monkeypatch.setattr(kept, "known_sources", lambda rooms: None)
     assert key() is None
 
 
@@ -230,7 +231,7 @@ def test_nothing_is_kept_without_a_key(
     monkeypatch.setattr(kept, "are_unchanged", lambda: False)
     NativeExecutor().compile(long_program(7))
     assert entries() == both + 2
-    monkeypatch.setattr(kept, "known_sources", lambda: None)
+    monkeypatch.setattr(kept, "known_sources", lambda rooms: None)
     count = len(lowerings)
     NativeExecutor().compile(long_program(5))
     assert len(lowerings) == count + 1

@@ -29,6 +29,7 @@ from adjoint.pipeline import (
     prepare,
     prepare_later,
     run,
+    watch_all,
 )
 from adjoint.program import Program
 
@@ -368,7 +369,9 @@ def _staged(
 ) -> CompiledStages | Callable[[], CompiledStages]:
     """The program ready to run, found again by its structure; or what makes it, if it is late."""
 
-    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], CompiledStages]:
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], Any]:
+        if not guards:
+            return program, watch_all(program), None
         divided = cut(program, guards)
         first = divided.stages[0]
         return first.program, first.watched, CompiledStages(divided)
@@ -385,5 +388,5 @@ def _staged(
 
 
 def _ready(compiled: Compiled) -> CompiledStages:
-    staged: CompiledStages = compiled.facts
-    return staged.ready(compiled)
+    staged: CompiledStages | None = compiled.facts
+    return CompiledStages.of_one(compiled) if staged is None else staged.ready(compiled)

@@ -1,6 +1,6 @@
 """Machine code of earlier processes, found by the program alone, before anything is lowered.
 
-An object file lies on disk under a digest of its text (`machine/object_cache.py`). Beside it lies
+An object file lies on disk under a digest of its text (`disk/object_cache.py`). Beside it lies
 which text came of a program, under a digest of all that lowering depends on: the program, what is
 asked of it, the processor and the cores, the versions of Python, NumPy, SciPy and LLVM, and the
 sources of this package. The entry is authenticated as the object is, and names it by the digest of
@@ -10,42 +10,30 @@ lowered.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from functools import cache, partial
-from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.util import find_spec
+from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from struct import Struct
 from typing import Final
 
-import numpy as np
-
 from adjoint.base.errors import NativeUnavailableError
-from adjoint.executors.interface import Needs
-from adjoint.executors.native.entry.runtime import runtime
-from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.lowering.sources import (
-    are_unchanged,
-    known_sources,
-    unchanged_content,
-)
-from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
-from adjoint.executors.native.machine.llvm import Code, cores, machine
-from adjoint.executors.native.machine.object_cache import digest, object_cache
-from adjoint.executors.native.preparation.digests import (
-    UndigestedError,
+from adjoint.executors.disk.contents import (
+    UnknownContentError,
     program_digest,
     value_content,
 )
+from adjoint.executors.disk.object_cache import digest, object_cache
+from adjoint.executors.disk.sources import LOWERING, are_unchanged, known_sources, surroundings
+from adjoint.executors.interface import Needs
+from adjoint.executors.native.entry.runtime import runtime
+from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
+from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.program import Program
 
 Lowering = Callable[[Program, Needs], Lowered | None]
 
 _KEY: Final = 32
-_NAMES: Final = getattr(os, "confstr_names", ())  # of what the C library tells
 _SIZES: Final = Struct("<QQQ")  # of the workspace, of the stack, how many outputs are lent
 _NUMBER: Final = Struct("<Q")
 _MOST: Final = 1 << 48  # bytes that anything may have
@@ -88,33 +76,15 @@ def _key(program: Program, needs: Needs) -> bytes | None:
     """The digest of all that lowering depends on; None where there is something unknown in it."""
     if needs.timed:  # which asks for counters, and for the regions that they are of
         return None
-    own, around = known_sources(), _surroundings()
+    own, around = known_sources(LOWERING), surroundings()
     content = None if own is None or around is None else program_digest(program)
     if own is None or around is None or content is None:
         return None
     try:
         asked = value_content(tuple(needs))
-    except UndigestedError:
+    except UnknownContentError:
         return None
     return digest("program", content, asked, own, str(cores()), *around, *machine().identity)
-
-
-@cache
-def _surroundings() -> tuple[str | bytes, ...] | None:
-    """What else lowering depends on, which stays as it is: versions and libraries.
-
-    None where SciPy, which takes long to load, may be another by now than it was.
-    """
-    try:
-        scipy = find_spec("scipy")
-    except ValueError:  # a module that somebody has put together
-        return None
-    origin = None if scipy is None else scipy.origin
-    versions = None if origin is None else unchanged_content(Path(origin).with_name("version.py"))
-    if versions is None:
-        return None
-    of_c = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in _NAMES else ""
-    return sys.version, EXTENSION_SUFFIXES[0], np.__version__, versions, of_c or ""
 
 
 # --- entries --------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ import numpy as np
 
 from adjoint.base.errors import NativeUnavailableError
 from adjoint.base.process.forking import hold_over_forks
+from adjoint.executors.disk.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.effort import Effort, code_level, effort_for
-from adjoint.executors.native.machine.object_cache import Counts, StoredObject, digest, object_cache
 from adjoint.executors.native.machine.symbols import (
     address_of,
     define,

@@ -1,1 +1,1 @@
-"""What becomes of a program before it is nodes: digests, parts, equations by way of others."""
+"""What becomes of a program before it is nodes: parts, equations by way of others."""

@@ -20,11 +20,11 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import adjoint as ad
+from adjoint.executors.disk import object_cache
+from adjoint.executors.disk.object_cache import Counts, ObjectCache, StoredObject, digest
 from adjoint.executors.native.entry.python_api import python_api
 from adjoint.executors.native.entry.runtime import runtime_text
-from adjoint.executors.native.machine import object_cache
 from adjoint.executors.native.machine.llvm import machine
-from adjoint.executors.native.machine.object_cache import Counts, ObjectCache, StoredObject, digest
 
 X = np.array([0.5, 1.0, 2.0])
 KEY = digest("key")

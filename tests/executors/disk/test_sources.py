@@ -1,4 +1,4 @@
-"""The digest of the package's sources: all that lowering is made of, as this process runs it."""
+"""The digest of the package's sources: what is kept is made by them, as this process runs them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,43 @@ from pathlib import Path
 import pytest
 
 import adjoint
-from adjoint.executors.native.lowering import sources
-from adjoint.executors.native.lowering.sources import ROOMS, digest_of, unchanged_content
+from adjoint.executors.disk import sources
+from adjoint.executors.disk.sources import DERIVING, LOWERING, digest_of, unchanged_content
 from tests.architecture.modules import SOURCE, imports, read_modules
 
 HOUR = 3_600_000_000_000
 
 
-def test_all_that_lowering_imports_is_in_it() -> None:
+@pytest.mark.parametrize(
+    ("room", "rooms"),
+    [("executors.native", LOWERING), ("calculus", DERIVING)],
+    ids=["native", "calculus"],
+)
+def test_all_that_it_imports_is_in_it(room: str, rooms: tuple[str, ...]) -> None:
     modules = read_modules(SOURCE)
     known: dict[str, set[str]] = {name: set() for name in modules}
     for entry in imports(modules):
         known[entry.importer].add(entry.imported)
-    waiting = [name for name in modules if name.startswith("adjoint.executors.native")]
+    waiting = [name for name in modules if name.startswith(f"adjoint.{room}")]
     reached = set(waiting)
     while waiting:
         following = known[waiting.pop()] - reached
         reached |= following
         waiting += following
-    assert {name.split(".")[1] for name in reached if "." in name} <= set(ROOMS)
+    named = {name.removesuffix(".py") for name in rooms}
+    assert {name.split(".")[1] for name in reached if "." in name} <= named
+
+
+def test_a_file_alone_is_in_it(tmp_path: Path) -> None:
+    home, later = package(tmp_path / "home"), time.time_ns() + HOUR
+    (home / "alone.py").write_text("z = 1\n")
+    rooms = (*LOWERING, "alone.py")
+    before = digest_of(home, later, rooms)
+    (home / "alone.py").write_text("z = 2\n")
+    after = digest_of(home, later, rooms)
+    assert len({None, before, after, digest_of(home, later)}) == 4
+    (home / "alone.py").unlink()
+    assert digest_of(home, later, rooms) is None
 
 
 def test_the_package_has_one() -> None:
@@ -39,7 +57,7 @@ def test_the_package_has_one() -> None:
 
 
 def package(home: Path) -> Path:
-    for room in ROOMS:
+    for room in LOWERING:
         (home / room / "inner").mkdir(parents=True)
         (home / room / "one.py").write_text("x = 1\n")
         (home / room / "inner" / "two.py").write_text("y = 2\n")
@@ -102,7 +120,7 @@ def test_a_package_that_was_replaced_leaves_none(
     monkeypatch.setattr(sources, "_OLDEST", time.time_ns() + HOUR)
     known = sources.sources_digest()
     assert known is not None
-    monkeypatch.setattr(sources, "known_sources", lambda: known)
+    monkeypatch.setattr(sources, "known_sources", lambda rooms: known)
     assert sources.are_unchanged()
     (tmp_path / "one" / "base" / "one.py").write_text("x = 3\n")
     assert not sources.are_unchanged()
@@ -116,7 +134,7 @@ def test_a_package_that_was_replaced_leaves_none(
 def test_without_sources_there_is_none(tmp_path: Path) -> None:
     later = time.time_ns() + HOUR
     assert digest_of(tmp_path / "nowhere", later) is None
-    for room in ROOMS:
+    for room in LOWERING:
         (tmp_path / room).mkdir()
     assert digest_of(tmp_path, later) is None
     assert unchanged_content(tmp_path / "nothing.py") is None

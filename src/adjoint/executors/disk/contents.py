@@ -1,16 +1,18 @@
-"""What a program is, as a digest: the same in each process, and another for each other program.
+"""What a program is, as bytes: the same in each process, and others for each other program.
 
-It is of all that machine code is made from: of each equation the primitive, every parameter, the
-types and the operands, by exact bits, and of arrays that the program holds their numbers. Only
-values of known types have a digest: a program with another one in it has none, and is not guessed
-at. Variables are numbered in order, so that their names do not count, nor does where an equation
-came from in the user's function.
+They tell all that matters: of each equation the primitive, every parameter, the types and the
+operands, by exact bits, and of arrays that the program holds their numbers. Only values of known
+types have a content: a program with another one in it has none, and is not guessed at. Variables
+are numbered in order, so that their names do not count. Machine code is found by a digest of it, in
+which where an equation came from in the user's function does not count either; what is to be read
+again (see `reading.py`) is written as a whole, with that.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from enum import Enum
 from hashlib import sha256
 from itertools import chain
 from struct import Struct
@@ -25,28 +27,37 @@ from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.program import Atom, Literal, Operation, Program, Variable
 
 _NUMBERS: Final = frozenset("?bBhHiIlLqQefdFD")  # the dtypes, as NumPy's letters
-_HOME: Final = "adjoint."
+HOME: Final = "adjoint."
 
 
-class UndigestedError(Exception):
-    """There is something of which the digest would not tell all."""
+class UnknownContentError(Exception):
+    """There is something of which the content would not tell all."""
 
 
 def program_digest(program: Program) -> bytes | None:
-    """The digest of a program, or None."""
+    """The digest of what a program does, or None."""
     try:
-        return _Programs().digest(program)
-    except UndigestedError:
+        return _Digests().digest(program)
+    except UnknownContentError:
         return None
 
 
 def value_content(value: Any) -> bytes:
-    """Bytes that tell a value of a known type from every other.
+    """Bytes that tell a value of a known type from every other; a program by its digest.
 
     Raises:
-        UndigestedError: the type is not known.
+        UnknownContentError: the type is not known.
     """
-    return _Programs().content(value)
+    return _Digests().content(value)
+
+
+def whole_content(value: Any) -> bytes:
+    """Bytes from which `reading.read` has a value again, and whole programs.
+
+    Raises:
+        UnknownContentError: the type is not known.
+    """
+    return _Contents().content(value)
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -70,7 +81,7 @@ _PLAIN: Final[dict[type, tuple[bytes, Callable[[Any], bytes]]]] = {
 
 def _dtype(dtype: np.dtype[Any]) -> bytes:
     if dtype.char not in _NUMBERS or dtype.metadata is not None:
-        raise UndigestedError(f"numbers of dtype {dtype}")
+        raise UnknownContentError(f"numbers of dtype {dtype}")
     return f"{dtype.char}{dtype.str}".encode()  # of equal dtypes, C may have several
 
 
@@ -83,8 +94,8 @@ def _framed(tag: bytes, content: bytes) -> bytes:
     return b"".join((tag, _LENGTH.pack(len(content)), content))
 
 
-class _Programs:
-    """Digests of programs and contents of values, which hold programs in turn.
+class _Contents:
+    """Contents of values, and of the programs that they hold.
 
     Of programs that are held in several places, the work is done once.
     """
@@ -100,43 +111,64 @@ class _Programs:
         if kind is tuple:
             return _framed(b"t", b"".join(map(self.content, value)))
         if kind is Program:
-            return _framed(b"p", self.digest(value))
+            return _framed(b"p", self._once(value))
         if kind is Constant:
             return _framed(b"a", self._array(value.value))
         if kind is ArrayType:
-            return self.content((value.shape, value.dtype, value.weak))
+            return _framed(b"y", self.content((value.shape, value.dtype, value.weak)))
         if isinstance(value, np.dtype):
             return _framed(b"d", _dtype(value))
         if isinstance(value, np.generic) and kind is value.dtype.type:
             return _framed(b"g", _framed(b"d", _dtype(value.dtype)) + value.tobytes())
-        raise UndigestedError(f"a value of type {kind.__qualname__}")
+        if isinstance(value, Enum) and kind.__module__.startswith(HOME):
+            return _framed(b"e", self.content((kind.__module__, kind.__qualname__, value.name)))
+        raise UnknownContentError(f"a value of type {kind.__qualname__}")
 
     def _array(self, value: np.ndarray[Any, Any]) -> bytes:
         if type(value) is not np.ndarray:
-            raise UndigestedError(f"an array of type {type(value).__qualname__}")
+            raise UnknownContentError(f"an array of type {type(value).__qualname__}")
         return self.content((value.dtype, value.shape)) + _numbers(value)
 
     def _operation(self, operation: Operation) -> bytes:
         primitive = operation.primitive
         if not _is_of_the_package(primitive):
-            raise UndigestedError(f"{primitive} is declared elsewhere")
+            raise UnknownContentError(f"{primitive} is declared elsewhere")
         return self.content((primitive.name, *chain.from_iterable(operation.params.items())))
 
-    def digest(self, program: Program) -> bytes:
-        """The digest of a program: of rows of numbers, and of tables that these refer to."""
+    def _once(self, program: Program) -> bytes:
         known = self._known.get(id(program))
-        if known is not None:
-            return known
+        return (
+            self._known.setdefault(id(program), self._program(program)) if known is None else known
+        )
+
+    def _program(self, program: Program) -> bytes:
+        """Where its equations come from, and what they do."""
+        origins = [
+            -1 if equation.origin is None else equation.origin for equation in program.equations
+        ]
+        return _framed(b"r", array("q", origins).tobytes()) + self._work(program)
+
+    def _work(self, program: Program) -> bytes:
+        """Rows of numbers, and tables that these refer to."""
         rows = _NumberedProgram(program)
         tables = (
             b"".join(map(self.content, rows.types)),
             b"".join([_framed(b"o", self._operation(operation)) for operation in rows.operations]),
             b"".join(rows.literals),
         )
-        total = sha256(_framed(b"w", rows.words.tobytes()))
-        for table in tables:
-            total.update(_framed(b"t", table))
-        return self._known.setdefault(id(program), total.digest())
+        frames = [_framed(b"t", table) for table in tables]
+        return b"".join((_framed(b"w", rows.words.tobytes()), *frames))
+
+
+class _Digests(_Contents):
+    """Contents that hold of a program no more than a digest of what it does."""
+
+    def _program(self, program: Program) -> bytes:
+        return sha256(self._work(program)).digest()
+
+    def digest(self, program: Program) -> bytes:
+        """The digest of a program."""
+        return self._once(program)
 
 
 class _NumberedProgram:
@@ -178,13 +210,13 @@ class _NumberedProgram:
         number = len(places)
         places[variable] = number
         if len(places) == number:
-            raise UndigestedError("a variable is assigned twice")
+            raise UnknownContentError("a variable is assigned twice")
         return types.setdefault(variable.type, len(types))
 
     def _literal(self, atom: Atom) -> int:
         if type(atom) is not Literal:
-            raise UndigestedError(f"{atom!r} is assigned nowhere")
-        content = value_content((atom.value, atom.type))
+            raise UnknownContentError(f"{atom!r} is assigned nowhere")
+        content = value_content(atom.value)
         return -1 - self.literals.setdefault(content, len(self.literals))
 
 
@@ -195,4 +227,4 @@ def _is_of_the_package(primitive: Any) -> bool:
     rules = [primitive.infer_rule]
     if isinstance(primitive.ufunc, Formula):
         rules.append(primitive.ufunc.rule)
-    return all(str(getattr(rule, "__module__", "")).startswith(_HOME) for rule in rules)
+    return all(str(getattr(rule, "__module__", "")).startswith(HOME) for rule in rules)

@@ -1,27 +1,36 @@
-"""The package's own sources, as a digest: what machine code is made by, as well as of.
+"""What is kept on disk depends on besides what it is of: the package's sources, and other packages.
 
-It tells what this process runs only as long as nothing is changed under it. So there is none where
-a file or a folder is younger than the process, by its content or by its place, and none where the
-package has been replaced by another. On disk that is looked at once more after anything was
-lowered, since lowering is imported when it is first needed.
+A digest of the sources tells what this process runs only as long as nothing is changed under it.
+So there is none where a file or a folder is younger than the process, by its content or by its
+place, and none where the package has been replaced by another. On disk that is looked at once more
+before anything is kept, since much of the package is imported when it is first needed.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 # All that lowering imports of the package lies in these rooms.
-ROOMS: Final = ("base", "program", "primitives", "transforms", "loops", "optimise", "executors")
+LOWERING: Final = ("base", "program", "primitives", "transforms", "loops", "optimise", "executors")
+# And besides them in these all that derives one program from another.
+_DERIVING: Final = ("calculus", "capture", "manifolds", "maps", "pipeline.py", "spaces", "tensors")
+DERIVING: Final = (*LOWERING, *_DERIVING)
 # Nanoseconds before this module is imported in which others may have been.
 _IMPORTING: Final = 5_000_000_000
 _OLDEST: Final = time.time_ns() - _IMPORTING
-_HOME: Final = Path(__file__).parents[3]
+_HOME: Final = Path(__file__).parents[2]
+_NAMES: Final = getattr(os, "confstr_names", ())  # of what the C library tells
 
 
 def _place(folder: Path) -> tuple[int, int] | None:
@@ -36,26 +45,44 @@ def _place(folder: Path) -> tuple[int, int] | None:
 _HOME_PLACE: Final = _place(_HOME)
 
 
-def sources_digest() -> bytes | None:
+def sources_digest(rooms: Sequence[str] = LOWERING) -> bytes | None:
     """The digest of the sources that this process runs; None where they may be others by now."""
-    return digest_of(_HOME, _OLDEST) if _place(_HOME) == _HOME_PLACE else None
+    return digest_of(_HOME, _OLDEST, rooms) if _place(_HOME) == _HOME_PLACE else None
 
 
 known_sources = cache(sources_digest)
 
 
-def are_unchanged() -> bool:
+def are_unchanged(rooms: Sequence[str] = LOWERING) -> bool:
     """Whether there is a digest, and it still is what it was when it was first asked for."""
-    known = known_sources()
-    return known is not None and known == sources_digest()
+    known = known_sources(rooms)
+    return known is not None and known == sources_digest(rooms)
 
 
-def digest_of(home: Path, oldest: int) -> bytes | None:
+@cache
+def surroundings() -> tuple[str | bytes, ...] | None:
+    """What else it depends on, which stays as it is: versions and libraries.
+
+    None where SciPy, which takes long to load, may be another by now than it was.
+    """
+    try:
+        scipy = find_spec("scipy")
+    except ValueError:  # a module that somebody has put together
+        return None
+    origin = None if scipy is None else scipy.origin
+    versions = None if origin is None else unchanged_content(Path(origin).with_name("version.py"))
+    if versions is None:
+        return None
+    of_c = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in _NAMES else ""
+    return sys.version, EXTENSION_SUFFIXES[0], np.__version__, versions, of_c or ""
+
+
+def digest_of(home: Path, oldest: int, rooms: Sequence[str] = LOWERING) -> bytes | None:
     """The digest of the sources in a folder, unless one is younger than a time in nanoseconds."""
     total = sha256()
     count = 0
     try:
-        for room in ROOMS:
+        for room in rooms:
             for path in _sources(os.path.join(home, room), oldest):
                 content = None if path is None else unchanged_content(path, oldest)
                 if path is None or content is None:
@@ -86,7 +113,13 @@ def _is_younger(facts: os.stat_result, oldest: int) -> bool:
 
 
 def _sources(folder: str, oldest: int) -> Iterator[str | None]:
-    """The files in a folder and below, in order; None where a folder is younger."""
+    """The files in a folder and below, in order; None where a folder is younger.
+
+    A file alone is all there is in it.
+    """
+    if folder.endswith(".py"):
+        yield folder
+        return
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
     if _is_younger(os.stat(folder), oldest):

@@ -12,12 +12,12 @@ import pytest
 import adjoint as ad
 from adjoint.base.arrays import array_type
 from adjoint.executors import Needs
-from adjoint.executors.native.lowering.lower import lowerable, lowered
-from adjoint.executors.native.preparation.digests import (
-    UndigestedError,
+from adjoint.executors.disk.contents import (
+    UnknownContentError,
     program_digest,
     value_content,
 )
+from adjoint.executors.native.lowering.lower import lowerable, lowered
 from adjoint.loops.tapes import LENGTHS
 from adjoint.optimise import bare, simplify
 from adjoint.primitives import PRIMITIVES, UFUNCS, EmptySlot, Primitive
@@ -357,7 +357,7 @@ class Whole(int):
 )
 def test_what_is_not_known_has_none(value: Any) -> None:
     for hidden in (value, (1, (value,))):
-        with pytest.raises(UndigestedError):
+        with pytest.raises(UnknownContentError):
             value_content(hidden)
         assert program_digest(powered(hidden)) is None
 
