@@ -27,7 +27,7 @@ from adjoint.program.nested import held_programs
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
 _FEWEST: Final = 2  # rounds that NumPy makes in any case
-_SHARE: Final = 2  # compiling takes so many times as long as the rounds that NumPy makes before
+_SHARE: Final = 4  # compiling takes so many times as long as the rounds that NumPy makes before
 _EQUATION: Final = 3e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
