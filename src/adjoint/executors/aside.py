@@ -10,7 +10,9 @@ the same values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from contextlib import nullcontext
+from functools import lru_cache, partial
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +33,8 @@ _SHARE: Final = 4  # compiling takes so many times as long as the rounds that Nu
 _EQUATION: Final = 3e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
+_LOUD: Final = nullcontext()
+_silence: Final = partial(np.errstate, all="ignore")
 
 
 class _LoopAside:
@@ -197,19 +201,19 @@ def _seconds_aside(program: Program, longest: int) -> float:
 def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tuple[Any, ...]:
     """The results of a program, one equation after another."""
     values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
-    for equation in program.equations:
-        operands = [
-            atom.value if isinstance(atom, Literal) else values[atom] for atom in equation.inputs
-        ]
-        if equation.derived:
-            with np.errstate(all="ignore"):
+    for silent, equations in groupby(program.equations, _is_silent):
+        with _silence() if silent else _LOUD:
+            for equation in equations:
+                operands = [x.value if type(x) is Literal else values[x] for x in equation.inputs]
                 results = _results(equation, operands, longest)
-        else:
-            results = _results(equation, operands, longest)
-        values.update(zip(equation.outputs, results, strict=True))
+                values.update(zip(equation.outputs, results, strict=True))
     return tuple(
         [atom.value if isinstance(atom, Literal) else values[atom] for atom in program.outputs]
     )
+
+
+def _is_silent(equation: Equation) -> bool:
+    return bool(equation.derived)
 
 
 def _results(equation: Equation, operands: Sequence[Any], longest: int) -> tuple[Any, ...]:

@@ -10,6 +10,8 @@ import decimal
 import linecache
 import struct
 from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -82,7 +84,7 @@ class FactWriter:
             "        return 0\n"
             "    return None\n"
         )
-        exec(compile(text, "<adjoint facts>", "exec"), self.values)  # our own text
+        exec(_code(text, "<adjoint facts>"), self.values)
         check: Check = self.values.pop("check")
         return check
 
@@ -93,9 +95,15 @@ class FactWriter:
         lines = [x for x in self.lines if not x.startswith("if ")]
         body = "\n".join(f"    {line}" for line in [*lines, f"return ({', '.join(expressions)},)"])
         text = f"def getter(function, args, kwargs):\n{body}\n"
-        exec(compile(text, "<adjoint data>", "exec"), self.values)  # our own text
+        exec(_code(text, "<adjoint data>"), self.values)
         getter: Callable[..., tuple[Any, ...]] = self.values.pop("getter")
         return getter
+
+
+@lru_cache(maxsize=256)
+def _code(text: str, name: str) -> CodeType:
+    """The code of a text of our own: a function that is looked at in each round has few of them."""
+    return compile(text, name, "exec")
 
 
 class Absent:
