@@ -32,7 +32,7 @@ from adjoint.executors.native.lowering.sources import (
     known_sources,
     unchanged_content,
 )
-from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
+from adjoint.executors.native.machine import fourier, matrices, orders, pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.executors.native.machine.object_cache import digest, object_cache
 from adjoint.executors.native.preparation.digests import (
@@ -150,5 +150,5 @@ def _load(code_key: bytes) -> Code | None:
 
 
 def _provide(symbol: str) -> None:
-    for library in (routines, ufuncs, orders, fourier, pool):
+    for library in (routines, ufuncs, orders, fourier, matrices, pool):
         library.provide(symbol)

@@ -1,8 +1,8 @@
 """Equations that NumPy has whole algorithms for, made of others that machine code knows.
 
 Running sums are loops in NumPy's order of addition; the first place of an extremum is the least of
-the places where it is attained; a search among sorted numbers is a bisection; filters stand in a
-file of their own. What cannot be right
+the places where it is attained; a search among sorted numbers is a bisection; filters, and what
+derivatives of spectra are made of, stand in files of their own. What cannot be right
 here (a count of zero, of which NumPy warns) becomes an index out of bounds, so that NumPy runs.
 """
 
@@ -20,6 +20,7 @@ from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
     running_products,
 )
+from adjoint.executors.native.preparation.spectra import FORMULAS
 from adjoint.loops import SCAN
 from adjoint.optimise.bodies import in_bodies
 from adjoint.optimise.simplify import eliminate_dead_code
@@ -56,7 +57,8 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (CORRELATION, RECURRENCE):
         return equation.outputs[0].type.inexact
-    allowed = "biufc" if equation.primitive is CUMULATIVE_SUM else "biuf"
+    complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in FORMULAS
+    allowed = "biufc" if complex_too else "biuf"
     return all(type_.dtype.kind in allowed for type_ in types)
 
 
@@ -244,4 +246,5 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     WARN_WHERE_ZERO: _none_is_zero,
     CORRELATION: correlated,
     RECURRENCE: filtered,
+    **FORMULAS,
 }

@@ -1,0 +1,220 @@
+"""Formulas of what derivatives of eigenvalues, singular values and Q R are made of.
+
+Parts of matrices are what NumPy's formulas say, number by number. What turns eigenvectors is a
+quotient as long as no two values of a spectrum coincide; where some do, up to rounding, an index is
+out of bounds, so that NumPy runs, which takes means of clusters or names the pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.primitives.declaration import Primitive
+from adjoint.primitives.elementwise.comparison import ANY
+from adjoint.primitives.elementwise.conversion import IMAG, cast, conjugate, real
+from adjoint.primitives.elementwise.selection import select
+from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.linear_algebra.orthogonal import PULLED_SKEW, SKEW
+from adjoint.primitives.linear_algebra.spectra.eigen import HERMITIAN, TRIANGLE
+from adjoint.primitives.linear_algebra.spectra.rotations import (
+    CLUSTER_MEAN,
+    PULLED_ROTATION,
+    ROTATION,
+    precision_of,
+    relative_closeness,
+)
+from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE
+from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
+from adjoint.primitives.structure.gathering import GATHER, IOTA
+from adjoint.primitives.structure.moving import (
+    FILL,
+    broadcast_to,
+    expand_reduced,
+    insert_axes,
+    permute,
+    reshape,
+)
+from adjoint.primitives.structure.reductions import MAX
+from adjoint.primitives.structure.slicing import take
+from adjoint.primitives.typing_rules import broadcast_shape
+
+
+def all_if(x: Any, right: Any) -> Any:
+    """Numbers as they are; a place out of bounds, and so NumPy, where the truth beside is not."""
+    size = prod(x.shape)
+    places = bind(IOTA, builder=x.builder, length=size)
+    beyond = _filled(x, (size,), np.dtype(np.intp), size)
+    chosen = select(reshape(right, (size,)), places, beyond)
+    return reshape(bind(GATHER, reshape(x, (size,)), chosen), x.shape)
+
+
+def _filled(like: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], value: Any) -> Any:
+    return bind(FILL, builder=like.builder, shape=shape, dtype=dtype, value=value)
+
+
+def _places(x: Any) -> tuple[Any, Any]:
+    """The row and the column of each number of matrices."""
+    numbers = bind(IOTA, builder=x.builder, length=x.shape[-1])
+    rows = bind(IOTA, builder=x.builder, length=x.shape[-2])
+    return (
+        broadcast_to(reshape(rows, (x.shape[-2], 1)), x.shape),
+        broadcast_to(numbers, x.shape),
+    )
+
+
+def _swapped(x: Any) -> Any:
+    return permute(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _adjoint(x: Any) -> Any:
+    return conjugate(_swapped(x))
+
+
+def _zeros(x: Any) -> Any:
+    return _filled(x, x.shape, x.dtype, 0)
+
+
+# --- parts of matrices ----------------------------------------------------------------------------
+
+
+def _diagonal_part(x: Any) -> Any:
+    count, lead = x.shape[-1], x.shape[:-2]
+    flat = reshape(x, (*lead, count * count))
+    return take(flat, (*((0, length, 1) for length in lead), (0, count * count, count + 1)))
+
+
+def _diagonal_matrix(x: Any) -> Any:
+    matrix = broadcast_to(insert_axes(x, x.ndim, x.ndim + 1), (*x.shape, x.shape[-1]))
+    rows, columns = _places(matrix)
+    return select(np.equal(rows, columns), matrix, _zeros(matrix))
+
+
+def _half(x: Any, lower: bool) -> Any:
+    rows, columns = _places(x)
+    return select(np.greater(rows, columns) if lower else np.less(rows, columns), x, _zeros(x))
+
+
+def _with_diagonal(x: Any, diagonal: Any) -> Any:
+    rows, columns = _places(x)
+    return select(np.equal(rows, columns), diagonal, x)
+
+
+def _hermitian(x: Any, lower: bool) -> Any:
+    half = _half(x, lower)
+    return _with_diagonal(half + _adjoint(half), cast(real(x), x.dtype))
+
+
+def _triangle(x: Any, lower: bool) -> Any:
+    return _with_diagonal(_half(x + _adjoint(x), lower), cast(real(x), x.dtype))
+
+
+def _skew(x: Any) -> Any:
+    half = _half(x, True)
+    return _with_imaginary_diagonal(half - _adjoint(half), x)
+
+
+def _pulled_skew(x: Any) -> Any:
+    return _with_imaginary_diagonal(_half(x - _adjoint(x), True), x)
+
+
+def _with_imaginary_diagonal(x: Any, of: Any) -> Any:
+    if of.dtype.kind != "c":
+        return x
+    return _with_diagonal(x, cast(bind(IMAG, of), of.dtype) * 1j)
+
+
+# --- spectra --------------------------------------------------------------------------------------
+
+
+def _closeness(values: Any) -> Any:
+    """Up to which distance values count as equal, for each of them."""
+    last = (values.ndim - 1,)
+    size: Any = expand_reduced(bind(MAX, np.abs(values), axes=last), last, values.shape)
+    return size * relative_closeness(values.shape[-1], values.dtype)
+
+
+def _columns(values: Any) -> Any:
+    """A matrix for each row of numbers, whose columns have one number each."""
+    shape = (*values.shape, values.shape[-1])
+    return broadcast_to(insert_axes(values, values.ndim - 1, values.ndim + 1), shape)
+
+
+def _pairs(values: Any, sign: int) -> tuple[Any, Any]:
+    """l_j + sign l_i, and whether it is no rounding error, or i = j and it need not be."""
+    columns = _columns(values)
+    rows = _swapped(columns)
+    gap: Any = columns + rows if sign > 0 else columns - rows
+    if sign > 0:
+        near: Any = np.less_equal(np.abs(columns), _columns(_closeness(values)))
+        return gap, np.logical_not(near)
+    near = np.less_equal(np.abs(gap), _columns(_closeness(values)))
+    diagonal = np.equal(*_places(gap))
+    return gap, np.logical_or(np.logical_not(near), diagonal)
+
+
+def _rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
+    gap, apart = _pairs(values, sign)
+    shape = broadcast_shape("rotation", gap.shape, x.shape)
+    gap, apart, x = (broadcast_to(operand, shape) for operand in (gap, apart, x))
+    x = all_if(x, apart)
+    if sign > 0:
+        return x / gap
+    diagonal = np.equal(*_places(gap))
+    quotient: Any = x / select(diagonal, _filled(gap, shape, gap.dtype, 1), gap)
+    return select(diagonal, _zeros(quotient), quotient)
+
+
+def _pulled_rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
+    if x.dtype.kind == "c" and sign < 0 and not general:
+        axes = (x.ndim - 2, x.ndim - 1)
+        most: Any = expand_reduced(bind(MAX, np.abs(x), axes=axes), axes, x.shape)
+        bound: Any = most * precision_of(x.dtype) ** (2 / 3)
+        phase: Any = bind(IMAG, x)
+        fixed = np.less_equal(np.abs(phase), bound)
+        x = all_if(x, np.logical_or(fixed, np.not_equal(*_places(x))))
+    return _rotation(values, x, sign, used, general)
+
+
+def _cluster_mean(values: Any, x: Any) -> Any:
+    """The numbers themselves, where no two values are close."""
+    _, apart = _pairs(values, -1)
+    shape = broadcast_shape("cluster_mean", values.shape, x.shape)
+    last = (apart.ndim - 1,)
+    alone: Any = np.logical_not(bind(ANY, np.logical_not(apart), axes=last))
+    return all_if(broadcast_to(x, shape), broadcast_to(alone, shape))
+
+
+def _over_singular_values(s: Any, x: Any, pulled: bool) -> Any:
+    there = np.logical_not(np.less_equal(s, _closeness(s)))
+    lead = broadcast_shape("over_singular_values", s.shape[:-1], x.shape[:-2])
+    shape = (*lead, *x.shape[-2:])
+    s, there = (
+        broadcast_to(insert_axes(row, row.ndim - 1, row.ndim + 1), shape) for row in (s, there)
+    )
+    return all_if(broadcast_to(x, shape), there) / s
+
+
+def _singular_slope(s: Any, x: Any, weight: float) -> Any:
+    shape = broadcast_shape("singular_slope", s.shape, x.shape)
+    gone = broadcast_to(np.less_equal(s, _closeness(s)), shape)
+    x = broadcast_to(x, shape)
+    return select(gone, x * _filled(x, shape, x.dtype, weight), x)
+
+
+FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
+    DIAGONAL_PART: _diagonal_part,
+    DIAGONAL_MATRIX: _diagonal_matrix,
+    HERMITIAN: _hermitian,
+    TRIANGLE: _triangle,
+    SKEW: _skew,
+    PULLED_SKEW: _pulled_skew,
+    ROTATION: _rotation,
+    PULLED_ROTATION: _pulled_rotation,
+    CLUSTER_MEAN: _cluster_mean,
+    OVER: _over_singular_values,
+    SLOPE: _singular_slope,
+}
