@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.executors.native.preparation import matrix_functions, spectra
 from adjoint.executors.native.preparation.filters import correlated, filtered
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
     running_products,
 )
-from adjoint.executors.native.preparation.spectra import FORMULAS
 from adjoint.loops import SCAN
 from adjoint.optimise.bodies import in_bodies
 from adjoint.optimise.simplify import eliminate_dead_code
@@ -57,7 +57,9 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (CORRELATION, RECURRENCE):
         return equation.outputs[0].type.inexact
-    complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in FORMULAS
+    if equation.primitive in matrix_functions.FORMULAS:
+        return matrix_functions.has_formula(equation)
+    complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in spectra.FORMULAS
     allowed = "biufc" if complex_too else "biuf"
     return all(type_.dtype.kind in allowed for type_ in types)
 
@@ -246,5 +248,6 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     WARN_WHERE_ZERO: _none_is_zero,
     CORRELATION: correlated,
     RECURRENCE: filtered,
-    **FORMULAS,
+    **spectra.FORMULAS,
+    **matrix_functions.FORMULAS,
 }

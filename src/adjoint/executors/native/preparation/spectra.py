@@ -47,12 +47,13 @@ def all_if(x: Any, right: Any) -> Any:
     """Numbers as they are; a place out of bounds, and so NumPy, where the truth beside is not."""
     size = prod(x.shape)
     places = bind(IOTA, builder=x.builder, length=size)
-    beyond = _filled(x, (size,), np.dtype(np.intp), size)
+    beyond = filled(x, (size,), np.dtype(np.intp), size)
     chosen = select(reshape(right, (size,)), places, beyond)
     return reshape(bind(GATHER, reshape(x, (size,)), chosen), x.shape)
 
 
-def _filled(like: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], value: Any) -> Any:
+def filled(like: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], value: Any) -> Any:
+    """An array of one number."""
     return bind(FILL, builder=like.builder, shape=shape, dtype=dtype, value=value)
 
 
@@ -66,16 +67,19 @@ def _places(x: Any) -> tuple[Any, Any]:
     )
 
 
-def _swapped(x: Any) -> Any:
+def swapped(x: Any) -> Any:
+    """The transpose."""
     return permute(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def _adjoint(x: Any) -> Any:
-    return conjugate(_swapped(x))
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return conjugate(swapped(x))
 
 
-def _zeros(x: Any) -> Any:
-    return _filled(x, x.shape, x.dtype, 0)
+def zeros(x: Any) -> Any:
+    """An array of zeros like another."""
+    return filled(x, x.shape, x.dtype, 0)
 
 
 # --- parts of matrices ----------------------------------------------------------------------------
@@ -90,12 +94,12 @@ def _diagonal_part(x: Any) -> Any:
 def _diagonal_matrix(x: Any) -> Any:
     matrix = broadcast_to(insert_axes(x, x.ndim, x.ndim + 1), (*x.shape, x.shape[-1]))
     rows, columns = _places(matrix)
-    return select(np.equal(rows, columns), matrix, _zeros(matrix))
+    return select(np.equal(rows, columns), matrix, zeros(matrix))
 
 
 def _half(x: Any, lower: bool) -> Any:
     rows, columns = _places(x)
-    return select(np.greater(rows, columns) if lower else np.less(rows, columns), x, _zeros(x))
+    return select(np.greater(rows, columns) if lower else np.less(rows, columns), x, zeros(x))
 
 
 def _with_diagonal(x: Any, diagonal: Any) -> Any:
@@ -105,20 +109,20 @@ def _with_diagonal(x: Any, diagonal: Any) -> Any:
 
 def _hermitian(x: Any, lower: bool) -> Any:
     half = _half(x, lower)
-    return _with_diagonal(half + _adjoint(half), cast(real(x), x.dtype))
+    return _with_diagonal(half + adjoint(half), cast(real(x), x.dtype))
 
 
 def _triangle(x: Any, lower: bool) -> Any:
-    return _with_diagonal(_half(x + _adjoint(x), lower), cast(real(x), x.dtype))
+    return _with_diagonal(_half(x + adjoint(x), lower), cast(real(x), x.dtype))
 
 
 def _skew(x: Any) -> Any:
     half = _half(x, True)
-    return _with_imaginary_diagonal(half - _adjoint(half), x)
+    return _with_imaginary_diagonal(half - adjoint(half), x)
 
 
 def _pulled_skew(x: Any) -> Any:
-    return _with_imaginary_diagonal(_half(x - _adjoint(x), True), x)
+    return _with_imaginary_diagonal(_half(x - adjoint(x), True), x)
 
 
 def _with_imaginary_diagonal(x: Any, of: Any) -> Any:
@@ -130,42 +134,46 @@ def _with_imaginary_diagonal(x: Any, of: Any) -> Any:
 # --- spectra --------------------------------------------------------------------------------------
 
 
-def _closeness(values: Any) -> Any:
+def closeness(values: Any) -> Any:
     """Up to which distance values count as equal, for each of them."""
     last = (values.ndim - 1,)
     size: Any = expand_reduced(bind(MAX, np.abs(values), axes=last), last, values.shape)
     return size * relative_closeness(values.shape[-1], values.dtype)
 
 
-def _columns(values: Any) -> Any:
+def columns_of(values: Any) -> Any:
     """A matrix for each row of numbers, whose columns have one number each."""
     shape = (*values.shape, values.shape[-1])
     return broadcast_to(insert_axes(values, values.ndim - 1, values.ndim + 1), shape)
 
 
-def _pairs(values: Any, sign: int) -> tuple[Any, Any]:
+def rows_of(values: Any) -> Any:
+    """The same with a number for each of its rows."""
+    return swapped(columns_of(values))
+
+
+def pairs(values: Any, sign: int) -> tuple[Any, Any]:
     """l_j + sign l_i, and whether it is no rounding error, or i = j and it need not be."""
-    columns = _columns(values)
-    rows = _swapped(columns)
+    columns, rows = columns_of(values), rows_of(values)
     gap: Any = columns + rows if sign > 0 else columns - rows
     if sign > 0:
-        near: Any = np.less_equal(np.abs(columns), _columns(_closeness(values)))
+        near: Any = np.less_equal(np.abs(columns), columns_of(closeness(values)))
         return gap, np.logical_not(near)
-    near = np.less_equal(np.abs(gap), _columns(_closeness(values)))
+    near = np.less_equal(np.abs(gap), columns_of(closeness(values)))
     diagonal = np.equal(*_places(gap))
     return gap, np.logical_or(np.logical_not(near), diagonal)
 
 
 def _rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
-    gap, apart = _pairs(values, sign)
+    gap, apart = pairs(values, sign)
     shape = broadcast_shape("rotation", gap.shape, x.shape)
     gap, apart, x = (broadcast_to(operand, shape) for operand in (gap, apart, x))
     x = all_if(x, apart)
     if sign > 0:
         return x / gap
     diagonal = np.equal(*_places(gap))
-    quotient: Any = x / select(diagonal, _filled(gap, shape, gap.dtype, 1), gap)
-    return select(diagonal, _zeros(quotient), quotient)
+    quotient: Any = x / select(diagonal, filled(gap, shape, gap.dtype, 1), gap)
+    return select(diagonal, zeros(quotient), quotient)
 
 
 def _pulled_rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -> Any:
@@ -181,7 +189,7 @@ def _pulled_rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -
 
 def _cluster_mean(values: Any, x: Any) -> Any:
     """The numbers themselves, where no two values are close."""
-    _, apart = _pairs(values, -1)
+    _, apart = pairs(values, -1)
     shape = broadcast_shape("cluster_mean", values.shape, x.shape)
     last = (apart.ndim - 1,)
     alone: Any = np.logical_not(bind(ANY, np.logical_not(apart), axes=last))
@@ -189,7 +197,7 @@ def _cluster_mean(values: Any, x: Any) -> Any:
 
 
 def _over_singular_values(s: Any, x: Any, pulled: bool) -> Any:
-    there = np.logical_not(np.less_equal(s, _closeness(s)))
+    there = np.logical_not(np.less_equal(s, closeness(s)))
     lead = broadcast_shape("over_singular_values", s.shape[:-1], x.shape[:-2])
     shape = (*lead, *x.shape[-2:])
     s, there = (
@@ -200,9 +208,9 @@ def _over_singular_values(s: Any, x: Any, pulled: bool) -> Any:
 
 def _singular_slope(s: Any, x: Any, weight: float) -> Any:
     shape = broadcast_shape("singular_slope", s.shape, x.shape)
-    gone = broadcast_to(np.less_equal(s, _closeness(s)), shape)
+    gone = broadcast_to(np.less_equal(s, closeness(s)), shape)
     x = broadcast_to(x, shape)
-    return select(gone, x * _filled(x, shape, x.dtype, weight), x)
+    return select(gone, x * filled(x, shape, x.dtype, weight), x)
 
 
 FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
