@@ -26,18 +26,24 @@ _SIGNATURES: Final = {
     "svd": "(m,n)->(p)",
     "svd_s": "(m,n)->(m,p),(p),(p,n)",
     "svd_f": "(m,n)->(m,m),(p),(n,n)",
+    "qr_r_raw": "(m,n)->(p)",
+    "qr_reduced": "(m,n),(k)->(m,k)",
+    "qr_complete": "(m,n),(n)->(m,m)",
 }
 
 
 def lengths_of(name: str, rows: int, columns: int) -> tuple[int, ...]:
     """The lengths that NumPy hands to a function of matrices with so many rows and columns."""
-    return (rows, columns, min(rows, columns)) if name.startswith("svd") else (rows,)
+    if name.startswith("eig"):
+        return (rows,)
+    return (rows, columns) if name == "qr_complete" else (rows, columns, min(rows, columns))
 
 
 def matrix_loop(name: str, letter: str) -> str | None:
     """The symbol of the loop, and of its data, for matrices of doubles or of complex ones.
 
-    It takes matrices, and memory for each result. None where there is no such loop.
+    It takes matrices (and for Q a row for each), and memory for each result. That for R writes into
+    the matrices too. None where there is no such loop.
     """
     symbol, ufunc = f"{_PREFIX}{name}.{letter}", _ufunc(name)
     if ufunc is None or letter not in ("d", "D"):
@@ -70,22 +76,23 @@ def _ufunc(name: str) -> Any:
 def _computes(name: str, letter: str, place: int) -> bool:
     """Whether a loop, called as NumPy calls it, gives the bits of NumPy's function."""
     ufunc, shape = _ufunc(name), (2, 3, 3 if name.startswith("eig") else 2)
-    numbers = np.random.default_rng(0).normal(size=(*shape, 2))
-    given = numbers[..., 0] + (1j * numbers[..., 1] if letter == "D" else 0)
-    expected = ufunc(given, signature=ufunc.types[place])
-    expected = expected if isinstance(expected, tuple) else (expected,)
-    results = [np.empty_like(each) for each in expected]
+    numbers = np.random.default_rng(0).normal(size=(2, *shape))
+    given = numbers[0] + (1j * numbers[1] if letter == "D" else 0)
+    operands = [given, given[:, 0].copy()][: ufunc.nin]
+    seen = [x.copy() for x in operands]
+    made = ufunc(*seen, signature=ufunc.types[place])
+    expected = [*seen, *(made if isinstance(made, tuple) else (made,))]
+    arrays = [*operands, *map(np.empty_like, expected[len(operands) :])]
     symbol = loop_pointers(f"{_PREFIX}trial", ufunc, place)
     address = None if symbol is None else address_of(symbol)
     if address is None:
         return False
     function, data = (ctypes.c_void_p * 2).from_address(address)
-    arrays = (given, *results)
     places = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
     counts = (ctypes.c_ssize_t * 4)(2, *lengths_of(name, *shape[1:]))
     inner = [step for x in arrays for step in x.strides[1:]]
     steps = (ctypes.c_ssize_t * (len(arrays) + len(inner)))(*(x.strides[0] for x in arrays), *inner)
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(function or 0)(places, counts, steps, data)
     return all(
-        one.tobytes() == other.tobytes() for one, other in zip(results, expected, strict=True)
+        one.tobytes() == other.tobytes() for one, other in zip(arrays, expected, strict=True)
     )

@@ -2,7 +2,7 @@
 
 Parts of matrices are what NumPy's formulas say, number by number. What turns eigenvectors is a
 quotient as long as no two values of a spectrum coincide; where some do, up to rounding, an index is
-out of bounds, so that NumPy runs, which takes means of clusters or names the pair.
+out of bounds, so that NumPy runs, which names the pair.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adjoint.primitives.elementwise.comparison import ANY
 from adjoint.primitives.elementwise.conversion import IMAG, cast, conjugate, real
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.linear_algebra.orthogonal import PULLED_SKEW, SKEW
+from adjoint.primitives.linear_algebra.orthogonal import DIVIDE, PULLED_SKEW, SKEW
 from adjoint.primitives.linear_algebra.spectra.eigen import HERMITIAN, TRIANGLE
 from adjoint.primitives.linear_algebra.spectra.rotations import (
     CLUSTER_MEAN,
@@ -28,6 +28,7 @@ from adjoint.primitives.linear_algebra.spectra.rotations import (
     relative_closeness,
 )
 from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE
+from adjoint.primitives.linear_algebra.systems import multiply, solve
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
@@ -37,6 +38,7 @@ from adjoint.primitives.structure.moving import (
     insert_axes,
     permute,
     reshape,
+    sum_axes,
 )
 from adjoint.primitives.structure.reductions import MAX
 from adjoint.primitives.structure.slicing import take
@@ -188,12 +190,22 @@ def _pulled_rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -
 
 
 def _cluster_mean(values: Any, x: Any) -> Any:
-    """The numbers themselves, where no two values are close."""
-    _, apart = pairs(values, -1)
+    """The means of clusters in which each value is close to each other, and to none besides."""
+    gap, apart = pairs(values, -1)
+    same = np.logical_or(np.logical_not(apart), np.equal(*_places(gap)))
+    marks: Any = cast(same, np.dtype(float))
+    chained = np.not_equal(np.greater(multiply(marks, marks), zeros(marks)), same)
+    wrong = np.logical_or(chained, np.logical_not(np.isfinite(gap)))
+    last = (gap.ndim - 1,)
+    right = np.logical_not(bind(ANY, wrong, axes=last))
     shape = broadcast_shape("cluster_mean", values.shape, x.shape)
-    last = (apart.ndim - 1,)
-    alone: Any = np.logical_not(bind(ANY, np.logical_not(apart), axes=last))
-    return all_if(broadcast_to(x, shape), broadcast_to(alone, shape))
+    wide = (*shape, shape[-1])
+    x = all_if(broadcast_to(x, shape), broadcast_to(right, shape))
+    beside, same = columns_of(x), broadcast_to(same, wide)
+    total: Any = sum_axes(select(same, beside, zeros(beside)), (len(shape),))
+    count: Any = broadcast_to(sum_axes(marks, last), shape)
+    alone = np.equal(count, filled(x, shape, count.dtype, 1))
+    return select(alone, x, total / cast(count, np.zeros(0, x.dtype).real.dtype))
 
 
 def _over_singular_values(s: Any, x: Any, pulled: bool) -> Any:
@@ -213,6 +225,20 @@ def _singular_slope(s: Any, x: Any, weight: float) -> Any:
     return select(gone, x * filled(x, shape, x.dtype, weight), x)
 
 
+# --- Q and R --------------------------------------------------------------------------------------
+
+
+def _divided(x: Any, r: Any) -> Any:
+    """X R^-1, where no number on the diagonal of R is zero up to rounding."""
+    dtype = np.promote_types(x.dtype, r.dtype)
+    x, r = (operand if operand.dtype == dtype else cast(operand, dtype) for operand in (x, r))
+    diagonal = _diagonal_part(r)
+    there = np.greater(np.abs(diagonal), closeness(diagonal))
+    return swapped(solve(swapped(all_if(r, columns_of(there))), swapped(x)))
+
+
+# Those that hold a solution of a linear system, to rounding.
+SOLVING: Final = frozenset({DIVIDE})
 FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     DIAGONAL_PART: _diagonal_part,
     DIAGONAL_MATRIX: _diagonal_matrix,
@@ -225,4 +251,5 @@ FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     CLUSTER_MEAN: _cluster_mean,
     OVER: _over_singular_values,
     SLOPE: _singular_slope,
+    DIVIDE: _divided,
 }

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values: which equations are those, and calls of NumPy's functions."""
+"""Eigenvalues, singular values, Q and R: which equations are those, and calls of NumPy's functions."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.rows.emission import EmittedRows
 from adjoint.executors.native.systems.arrays import ArrayWriter
 from adjoint.primitives.elementwise.conversion import CAST
+from adjoint.primitives.linear_algebra.orthogonal import QR
 from adjoint.primitives.linear_algebra.spectra.eigen import EIGH, EIGVALSH
 from adjoint.primitives.linear_algebra.spectra.singular_values import SVD, SVDVALS
 from adjoint.program import Atom, Equation, Variable, operation
 
-ALL: Final = frozenset({EIGH, EIGVALSH, SVD, SVDVALS})
-_STEPS: Final = 25.0  # additions for each number and each row, about
+ALL: Final = frozenset({EIGH, EIGVALSH, QR, SVD, SVDVALS})
+_ALIGNED: Final = 64
+_WORK: Final = 25.0  # additions for each number and each row, about
 
 
 @dataclass(frozen=True)
 class MatrixRoutine:
     """A function that is called for a stack of matrices; its results lie in the order of C.
 
-    symbol: of the function. lengths: those that it is told. batch: the lengths of the other axes.
+    symbol: of the function. factor: of the one that makes R, where that makes Q of what it leaves.
+    lengths: those that it is told. batch: the lengths of the other axes.
     operand: the strides of all axes, in bytes. dtypes, shapes: of the results, those of one stack.
-    values: which result has the eigenvalues or singular values.
+    values: which result has the eigenvalues or singular values, or is Q.
     """
 
     symbol: str
+    factor: str | None
     lengths: tuple[int, ...]
     batch: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -47,7 +51,8 @@ class MatrixRoutine:
 def is_callable(equation: Equation) -> bool:
     """Whether this process has the function."""
     (atom,) = equation.inputs
-    return not atom.type.weak and _symbol(equation) is not None
+    symbols = _symbol(equation), _factor(equation)
+    return not atom.type.weak and None not in symbols
 
 
 def converted(equation: Equation) -> list[Equation]:
@@ -84,6 +89,7 @@ def routine_of(equation: Equation, strides: Sequence[int]) -> MatrixRoutine:
     results = [output.type for output in equation.outputs]
     return MatrixRoutine(
         symbol=_symbol(equation) or "",
+        factor=_factor(equation) or None,
         lengths=lengths_of(_name(equation), *type_.shape[-2:]),
         batch=type_.shape[:-2],
         dtype=type_.dtype,
@@ -97,7 +103,7 @@ def routine_of(equation: Equation, strides: Sequence[int]) -> MatrixRoutine:
 def flops_of(equation: Equation) -> float:
     """About how many additions an equation takes as long as."""
     shape = equation.inputs[0].type.shape
-    return _STEPS * prod(shape) * min(shape[-2:])
+    return _WORK * prod(shape) * min(shape[-2:])
 
 
 def _taken(equation: Equation) -> np.dtype[Any]:
@@ -111,6 +117,9 @@ def _name(equation: Equation) -> str:
         return "svd"
     if equation.primitive is SVD:
         return "svd_f" if params["full"] else "svd_s"
+    if equation.primitive is QR:
+        rows, columns = equation.inputs[0].type.shape[-2:]
+        return "qr_complete" if params["complete"] and rows > columns else "qr_reduced"
     return f"{equation.primitive.name}_{'lo' if params['lower'] else 'up'}"
 
 
@@ -118,16 +127,21 @@ def _symbol(equation: Equation) -> str | None:
     return matrix_loop(_name(equation), _taken(equation).char)
 
 
+def _factor(equation: Equation) -> str | None:
+    """The symbol of what goes before; an empty one where nothing does."""
+    return matrix_loop("qr_r_raw", _taken(equation).char) if equation.primitive is QR else ""
+
+
 # --- calls ----------------------------------------------------------------------------------------
 
 
 def emit_matrices(module: Module, routine: MatrixRoutine) -> EmittedRows:
-    """Add the function of a routine to the module: its results, its operand, no scratch."""
+    """Add the function of a routine to the module."""
     name = module.fresh("matrices")
-    writer = _Writer(module, routine)
+    writer = _Writer(module, routine) if routine.factor is None else _Factors(module, routine)
     writer.body()
     writer.function(name, len(routine.shapes), 1)
-    return EmittedRows(name, 0)
+    return EmittedRows(name, writer.scratch_bytes)
 
 
 class _Writer(ArrayWriter):
@@ -135,6 +149,8 @@ class _Writer(ArrayWriter):
 
     All matrices along the last axis of the stack are handed over at once.
     """
+
+    scratch_bytes = 0
 
     def __init__(self, module: Module, routine: MatrixRoutine) -> None:
         super().__init__(module, routine.dtype)
@@ -155,26 +171,31 @@ class _Writer(ArrayWriter):
         """Write all of it: what NumPy's function leaves of the flags is not looked at."""
         routine, count = self.routine, len(self.places)
         together = routine.batch[-1] if routine.batch else 1
-        counts = self._listed([together, *routine.lengths])
         inner = [*routine.operand[-2:]]
         for shape, dtype in zip(routine.shapes, routine.dtypes, strict=True):
-            inner += [dtype.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        steps = self._listed([*(self.outer[-1] if self.outer else (0,) * count), *inner])
-        pointers = self.block.stack(f"[{count} x ptr]", 16)
-        symbol = routine.symbol
-        self.module.declare(symbol, f"@{symbol} = external global [2 x ptr]")
+            inner += _steps(shape, dtype)
+        outer = self.outer[-1] if self.outer else (0,) * count
         restore = all_flags_kept(self.block)
-        with self._stack():
-            for number, place in enumerate(self.places):
-                at = self.block.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
-                self.block.do(f"store ptr {place}, ptr {at}")
-            function = self.block.op(f"load ptr, ptr @{symbol}")
-            at = self.block.op(f"getelementptr i8, ptr @{symbol}, i64 8")
-            data = self.block.op(f"load ptr, ptr {at}")
-            arguments = ", ".join(f"ptr {x}" for x in (pointers, counts, steps, data))
-            self.block.do(f"call void {function}({arguments})")
+        with self._stack(len(routine.batch) - 1):
+            self._call(routine.symbol, self.places, (together, *routine.lengths), (*outer, *inner))
             self._look(together)
         restore()
+
+    def _call(
+        self, symbol: str, places: Sequence[str], counts: Sequence[int], steps: Sequence[int]
+    ) -> None:
+        """Call one of NumPy's functions."""
+        pointers = self.block.stack(f"[{len(places)} x ptr]", 16)
+        self.module.declare(symbol, f"@{symbol} = external global [2 x ptr]")
+        for number, place in enumerate(places):
+            at = self.block.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
+            self.block.do(f"store ptr {place}, ptr {at}")
+        function = self.block.op(f"load ptr, ptr @{symbol}")
+        at = self.block.op(f"getelementptr i8, ptr @{symbol}, i64 8")
+        data = self.block.op(f"load ptr, ptr {at}")
+        lists = self._listed(counts), self._listed(steps)
+        arguments = ", ".join(f"ptr {x}" for x in (pointers, *lists, data))
+        self.block.do(f"call void {function}({arguments})")
 
     def _look(self, together: int) -> None:
         """A fault where a matrix has NaN as its first value: there LAPACK has failed."""
@@ -186,9 +207,9 @@ class _Writer(ArrayWriter):
             self.flush()
 
     @contextmanager
-    def _stack(self, axis: int = 0) -> Iterator[None]:
-        """The body for each place along the axes of the stack, but for the last."""
-        if axis >= len(self.routine.batch) - 1:
+    def _stack(self, end: int, axis: int = 0) -> Iterator[None]:
+        """The body for each place along the axes of the stack that come before this one."""
+        if axis >= end:
             yield
             return
         before = self.places
@@ -197,12 +218,62 @@ class _Writer(ArrayWriter):
                 self.at(place, np.dtype(np.int8), self.times(index, step))
                 for place, step in zip(before, self.outer[axis], strict=True)
             ]
-            with self._stack(axis + 1):
+            with self._stack(end, axis + 1):
                 yield
         self.places = before
 
-    def _listed(self, numbers: list[int]) -> str:
+    def _listed(self, numbers: Sequence[int]) -> str:
         name, kind = self.module.fresh("steps"), f"[{len(numbers)} x i64]"
         items = ", ".join(f"i64 {number}" for number in numbers)
         text = f"@{name} = private unnamed_addr constant {kind} [{items}]"
         return self.module.declare(name, text)
+
+
+class _Factors(_Writer):
+    """Writes the calls for Q and R, one matrix after the other."""
+
+    def body(self) -> None:
+        """R and the reflections stand in a copy of the matrix, of which Q is made then."""
+        routine, dtype = self.routine, self.routine.dtype
+        rows, columns = routine.lengths[:2]
+        count, size = min(rows, columns), dtype.itemsize
+        numbers = -(-rows * columns * size // _ALIGNED) * _ALIGNED
+        self.scratch_bytes = numbers + count * size
+        scales = self.block.op(f"getelementptr i8, ptr %scratch, i64 {numbers}")
+        own = (*_steps((rows, columns), dtype), size)
+        restore = all_flags_kept(self.block)
+        with self._stack(len(routine.batch)):
+            self._copy(rows, columns)
+            taken = ["%scratch", scales]
+            self._call(routine.factor or "", taken, (1, rows, columns, count), (0, 0, *own))
+            made = (0, 0, 0, *own, *_steps(routine.shapes[0], dtype))
+            self._call(routine.symbol, [*taken, self.places[1]], (1, *routine.lengths), made)
+            self._triangle(*routine.shapes[1])
+            first = self.load(self.places[1], dtype).parts[0]
+            self.numbers.faults.append(self.truth(self.block.op(f"fcmp uno double {first}, 0.0")))
+            self.flush()
+        restore()
+
+    def _copy(self, rows: int, columns: int) -> None:
+        """The matrix, row by row."""
+        dtype, steps = self.routine.dtype, self.routine.operand[-2:]
+        with self.counting("0", rows) as i, self.counting("0", columns) as j:
+            offset = self.plus(self.times(i, steps[0]), self.times(j, steps[1]))
+            number = self.load(self.at(self.places[0], np.dtype(np.int8), offset), dtype)
+            place = self.plus(self.times(i, columns), j)
+            self.store(number, self.at("%scratch", dtype, place))
+
+    def _triangle(self, rows: int, columns: int) -> None:
+        """R, with zeros below its diagonal."""
+        dtype, zero = self.routine.dtype, self.numbers.number(0.0)
+        with self.counting("0", rows) as i, self.counting("0", columns) as j:
+            place = self.plus(self.times(i, columns), j)
+            number = self.load(self.at("%scratch", dtype, place), dtype)
+            above = self.truth(self.block.op(f"icmp sge i64 {j}, {i}"))
+            chosen = self.numbers.writer.select(above, number, zero)
+            self.store(chosen, self.at(self.places[2], dtype, place))
+
+
+def _steps(shape: Sequence[int], dtype: np.dtype[Any]) -> list[int]:
+    """How far apart numbers are along each axis of an array in one piece, in bytes."""
+    return [dtype.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
