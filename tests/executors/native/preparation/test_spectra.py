@@ -19,6 +19,7 @@ from adjoint.executors.native.lowering.lower import lowerable, lowerable_within
 from adjoint.executors.native.preparation.spectra import FORMULAS
 from adjoint.executors.native.rows.matrices import ALL
 from adjoint.primitives import Primitive
+from adjoint.primitives.linear_algebra.least_squares import LSTSQ, PINV
 from adjoint.primitives.linear_algebra.orthogonal import DIVIDE
 from adjoint.primitives.linear_algebra.spectra.rotations import CLUSTER_MEAN
 from adjoint.primitives.linear_algebra.spectra.spectral import FRECHET
@@ -29,7 +30,7 @@ from tests.executors.native.comparing import run_native
 RNG = np.random.default_rng(0)
 CASES = [
     case
-    for primitive in sorted({*FORMULAS, *ALL}, key=lambda primitive: primitive.name)
+    for primitive in sorted({*FORMULAS, *ALL, PINV}, key=lambda primitive: primitive.name)
     for case in cases(primitive)
     if all(variable.type.size for variable in case.program.inputs)
 ]
@@ -42,8 +43,8 @@ def test_samples(case: Case) -> None:
     assert lowerable_within(equation, False)
     found = run_native(case.program, case.operands)
     expected = NumpyExecutor().compile(case.program).run(*case.operands)
-    if case.primitive in (CLUSTER_MEAN, DIVIDE):
-        np.testing.assert_allclose(found, expected, rtol=1e-6 if case.bytes == 4 else 1e-14)
+    if case.primitive in (CLUSTER_MEAN, DIVIDE, PINV):
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if case.bytes == 4 else 1e-13)
     else:
         same(found, expected)
 
@@ -132,12 +133,16 @@ def _values(x: Any) -> Any:
     return np.linalg.svd(x, compute_uv=False) + x
 
 
+def _inverse(x: Any) -> Any:
+    return np.linalg.pinv(x[:3]) @ x[:3] + x
+
+
 def _orthogonal(x: Any) -> Any:
     q, r = np.linalg.qr(x)
     return q * np.sign(np.diagonal(r)) + np.abs(r)
 
 
-@pytest.mark.parametrize("step", [_projected, _turned, _polar, _values, _orthogonal])
+@pytest.mark.parametrize("step", [_projected, _turned, _polar, _values, _orthogonal, _inverse])
 def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
     """A loop that takes a decomposition in each round is one piece of machine code."""
     x = RNG.normal(size=(4, 4))
@@ -150,6 +155,29 @@ def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
         assert ad.program(function, x).native().left() == ()
         for one, other in zip(*both(function, x), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+def test_least_squares_and_their_gradient() -> None:
+    x, y = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
+
+    def total(x: Any, y: Any) -> Any:
+        solution = np.linalg.lstsq(x, y)[0]
+        return np.sum(np.sin(y @ solution.T) * x) + np.sum(solution**2)
+
+    for function in (total, ad.grad(total, (0, 1))):
+        assert ad.program(function, x, y).native().left() == ()
+        for one, other in zip(*both(function, x, y), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("cutoff", [None, 0.5])
+def test_stacks_of_least_squares(cutoff: float | None) -> None:
+    """The same right-hand side counts again and again; a large cutoff drops singular values."""
+    builder = Builder()
+    operands = [RNG.normal(size=(2, 3, 5, 3)), RNG.normal(size=(5, 2))]
+    inputs = [builder.input(type_of(operand)) for operand in operands]
+    program = builder.build(builder.emit(operation(LSTSQ, rcond=cutoff), inputs))
+    same(run_native(program, operands), NumpyExecutor().compile(program).run(*operands))
 
 
 def frechet(values: Any, v: Any, directions: list[Any]) -> tuple[Program, list[Any]]:

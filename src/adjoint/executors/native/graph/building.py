@@ -307,12 +307,12 @@ class GraphBuilder(AccessBuilder):
             if part.primitive is not equation.primitive:
                 self._elementwise(part, part.outputs[0], 0)
                 continue
-            atom: Any = part.inputs[0]
-            access = self._in_memory(atom, whole(self.graph.axes[atom]))
+            read: Any = part.inputs
+            accesses = tuple(self._in_memory(a, whole(self.graph.axes[a])) for a in read)
             for variable in part.outputs:
                 self.new_axes(variable, [None] * variable.type.ndim)
             first, *others = part.outputs
-            self.add(Kind.ROUTINE, part, first, (access,), others=tuple(others))
+            self.add(Kind.ROUTINE, part, first, accesses, others=tuple(others))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""

@@ -29,11 +29,17 @@ _SIGNATURES: Final = {
     "qr_r_raw": "(m,n)->(p)",
     "qr_reduced": "(m,n),(k)->(m,k)",
     "qr_complete": "(m,n),(n)->(m,m)",
+    "lstsq": "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)",
 }
 
 
-def lengths_of(name: str, rows: int, columns: int) -> tuple[int, ...]:
-    """The lengths that NumPy hands to a function of matrices with so many rows and columns."""
+def lengths_of(name: str, rows: int, columns: int, columns_beside: int = 0) -> tuple[int, ...]:
+    """The lengths that NumPy hands to a function of matrices with so many rows and columns.
+
+    columns_beside: of the right-hand sides, where there are some.
+    """
+    if name == "lstsq":
+        return rows, columns, columns_beside, min(rows, columns)
     if name.startswith("eig"):
         return (rows,)
     return (rows, columns) if name == "qr_complete" else (rows, columns, min(rows, columns))
@@ -54,6 +60,11 @@ def matrix_loop(name: str, letter: str) -> str | None:
     if place is None or not _computes(name, letter, place):
         return None
     return loop_pointers(symbol, ufunc, place)
+
+
+def has_loop(name: str, dtype: np.dtype[Any]) -> bool:
+    """Whether there is such a loop for matrices of this dtype, with casts before and after."""
+    return matrix_loop(name, "D" if dtype.kind == "c" else "d") is not None
 
 
 def provide(symbol: str) -> None:
@@ -79,6 +90,8 @@ def _computes(name: str, letter: str, place: int) -> bool:
     numbers = np.random.default_rng(0).normal(size=(2, *shape))
     given = numbers[0] + (1j * numbers[1] if letter == "D" else 0)
     operands = [given, given[:, 0].copy()][: ufunc.nin]
+    if name == "lstsq":
+        operands = [given, given[::-1].copy(), np.full(2, 1e-3)]
     seen = [x.copy() for x in operands]
     made = ufunc(*seen, signature=ufunc.types[place])
     expected = [*seen, *(made if isinstance(made, tuple) else (made,))]
@@ -89,7 +102,8 @@ def _computes(name: str, letter: str, place: int) -> bool:
         return False
     function, data = (ctypes.c_void_p * 2).from_address(address)
     places = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-    counts = (ctypes.c_ssize_t * 4)(2, *lengths_of(name, *shape[1:]))
+    lengths = lengths_of(name, *shape[1:], columns_beside=shape[2])
+    counts = (ctypes.c_ssize_t * (1 + len(lengths)))(2, *lengths)
     inner = [step for x in arrays for step in x.strides[1:]]
     steps = (ctypes.c_ssize_t * (len(arrays) + len(inner)))(*(x.strides[0] for x in arrays), *inner)
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(function or 0)(places, counts, steps, data)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.executors.native.machine.matrices import has_loop
 from adjoint.executors.native.preparation.spectra import (
     adjoint,
     all_if,
@@ -23,18 +24,26 @@ from adjoint.executors.native.preparation.spectra import (
     filled,
     pairs,
     rows_of,
+    swapped,
     zeros,
 )
 from adjoint.primitives.declaration import Primitive
-from adjoint.primitives.elementwise.conversion import cast
+from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
+from adjoint.primitives.linear_algebra.least_squares import PINV, UNCUT
 from adjoint.primitives.linear_algebra.spectra.dilation import DILATED_BASIS, ZERO_WEIGHTS
 from adjoint.primitives.linear_algebra.spectra.divided_differences import NEAR
 from adjoint.primitives.linear_algebra.spectra.rotations import precision_of
+from adjoint.primitives.linear_algebra.spectra.singular_values import SVD
 from adjoint.primitives.linear_algebra.spectra.spectral import FRECHET, KNOWN, SPECTRAL
 from adjoint.primitives.linear_algebra.systems import multiply
-from adjoint.primitives.structure.moving import expand_reduced, sum_axes
+from adjoint.primitives.structure.moving import (
+    broadcast_to,
+    expand_reduced,
+    insert_axes,
+    sum_axes,
+)
 from adjoint.primitives.structure.reductions import MAX
 from adjoint.primitives.structure.slicing import concatenate
 from adjoint.program import Equation
@@ -45,6 +54,9 @@ def has_formula(equation: Equation) -> bool:
     shapes = [atom.type.shape for atom in equation.inputs]
     if equation.primitive is DILATED_BASIS:
         return shapes[0][-1] == shapes[0][-2] == shapes[1][-1]
+    if equation.primitive is PINV:
+        type_ = equation.inputs[0].type
+        return not equation.params["hermitian"] and type_.inexact and has_loop("svd_s", type_.dtype)
     if equation.primitive is not FRECHET:
         return True
     if len(shapes) > 3 + 2 * KNOWN + 1:
@@ -140,9 +152,46 @@ def _zero_weights(s: Any) -> Any:
     return gone / np.maximum(count, filled(s, s.shape, s.dtype, 1))
 
 
+# --- pseudo-inverses ------------------------------------------------------------------------------
+
+# The singular values below this share of the largest that NumPy drops unless it is told otherwise.
+_DROPPED: Final = 1e-15
+
+
+def _pinv(a: Any, rtol: float | None, hermitian: bool) -> Any:
+    u, s, vh, _ = bind(SVD, a if a.dtype.kind == "f" else conjugate(a), full=False, used=None)
+    cutoff: Any = _largest(s) * (_DROPPED if rtol is None else rtol)
+    kept = np.greater(s, cutoff)
+    one = filled(s, s.shape, s.dtype, 1)
+    inverse = select(kept, one / select(kept, s, one), zeros(s))
+    return multiply(swapped(vh), _scaled_rows(inverse, swapped(u)))
+
+
+def _scaled_rows(factors: Any, x: Any) -> Any:
+    wide = broadcast_to(insert_axes(factors, factors.ndim, factors.ndim + 1), x.shape)
+    return wide * x
+
+
+def _uncut(y: Any, a: Any) -> Any:
+    """The pseudo-inverse y of a, where a y a = a up to rounding."""
+    left: Any = _largest_entry(multiply(a, multiply(y, a)) - a)
+    size, other = _largest_entry(a), _largest_entry(y)
+    one = filled(size, size.shape, size.dtype, 1)
+    bound: Any = size * np.maximum(one, size * other)
+    limit = 10 * max(a.shape[-2:]) * precision_of(y.dtype)
+    right = np.less_equal(left, bound * limit)
+    return all_if(y, broadcast_to(insert_axes(right, right.ndim, right.ndim + 2), y.shape))
+
+
+def _largest_entry(x: Any) -> Any:
+    return bind(MAX, np.abs(x), axes=(x.ndim - 2, x.ndim - 1))
+
+
 FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     FRECHET: _frechet,
     SPECTRAL: lambda value, *rest, lower: value,
     DILATED_BASIS: _dilated_basis,
     ZERO_WEIGHTS: _zero_weights,
+    PINV: _pinv,
+    UNCUT: _uncut,
 }
