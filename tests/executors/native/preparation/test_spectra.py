@@ -21,7 +21,10 @@ from adjoint.executors.native.rows.matrices import ALL
 from adjoint.primitives import Primitive
 from adjoint.primitives.linear_algebra.least_squares import LSTSQ, PINV
 from adjoint.primitives.linear_algebra.orthogonal import DIVIDE
-from adjoint.primitives.linear_algebra.spectra.rotations import CLUSTER_MEAN
+from adjoint.primitives.linear_algebra.spectra.rotations import (
+    CLUSTER_MEAN,
+    relative_closeness,
+)
 from adjoint.primitives.linear_algebra.spectra.spectral import FRECHET
 from adjoint.program import Builder, Program, operation
 from tests.cases import Case, cases
@@ -213,6 +216,17 @@ def test_coinciding_values_are_left_to_numpy() -> None:
         np.testing.assert_allclose(slope, 2 * x)
         with pytest.raises(DegenerateError, match="coincide"):
             ad.jit(ad.grad(lambda x: np.linalg.eigh(x)[1][0, 0]))(x)
+
+
+def test_chains_of_close_values_are_left_to_numpy() -> None:
+    """The first is close to the second, and that to the third, which is not close to the first."""
+    step = 0.7 * relative_closeness(3, np.dtype(float))
+    (case, *_) = cases(CLUSTER_MEAN)
+    values = np.array([1 - step, 1.0, 1 + step])
+    assert run_native(case.program, [values, np.arange(3.0)]) is None
+    values[2] = 2.0
+    (mean,) = run_native(case.program, [values, np.array([1.0, 4.0, np.inf])]) or (None,)
+    np.testing.assert_array_equal(mean, [2.5, 2.5, np.inf])
 
 
 def test_more_directions_are_left_to_numpy() -> None:

@@ -148,8 +148,9 @@ def _dilated_basis(u: Any, vh: Any) -> Any:
 def _zero_weights(s: Any) -> Any:
     gone: Any = cast(np.less_equal(s, closeness(s)), s.dtype)
     last = (s.ndim - 1,)
-    count = expand_reduced(sum_axes(gone, last), last, s.shape)
-    return gone / np.maximum(count, filled(s, s.shape, s.dtype, 1))
+    count: Any = expand_reduced(sum_axes(gone, last), last, s.shape)
+    one: Any = filled(s, s.shape, s.dtype, 1)
+    return gone / np.maximum(count, one)
 
 
 # --- pseudo-inverses ------------------------------------------------------------------------------

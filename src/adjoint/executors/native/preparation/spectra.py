@@ -28,7 +28,7 @@ from adjoint.primitives.linear_algebra.spectra.rotations import (
     relative_closeness,
 )
 from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE
-from adjoint.primitives.linear_algebra.systems import multiply, solve
+from adjoint.primitives.linear_algebra.systems import solve
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
@@ -40,7 +40,7 @@ from adjoint.primitives.structure.moving import (
     reshape,
     sum_axes,
 )
-from adjoint.primitives.structure.reductions import MAX
+from adjoint.primitives.structure.reductions import MAX, MIN
 from adjoint.primitives.structure.slicing import take
 from adjoint.primitives.typing_rules import broadcast_shape
 
@@ -192,18 +192,23 @@ def _pulled_rotation(values: Any, x: Any, sign: int, used: Any, general: bool) -
 def _cluster_mean(values: Any, x: Any) -> Any:
     """The means of clusters in which each value is close to each other, and to none besides."""
     gap, apart = pairs(values, -1)
-    same = np.logical_or(np.logical_not(apart), np.equal(*_places(gap)))
-    marks: Any = cast(same, np.dtype(float))
-    chained = np.not_equal(np.greater(multiply(marks, marks), zeros(marks)), same)
-    wrong = np.logical_or(chained, np.logical_not(np.isfinite(gap)))
+    rows, columns = _places(gap)
+    same = np.logical_or(np.logical_not(apart), np.equal(rows, columns))
     last = (gap.ndim - 1,)
+    # Closeness makes clusters if two values are close just where the first that is close to each is
+    # the same one.
+    beyond = filled(gap, gap.shape, columns.dtype, gap.shape[-1])
+    first = bind(MIN, select(same, columns, beyond), axes=last)
+    chained: Any = np.not_equal(np.equal(columns_of(first), rows_of(first)), same)
+    wrong = np.logical_or(chained, np.logical_not(np.isfinite(gap)))
     right = np.logical_not(bind(ANY, wrong, axes=last))
     shape = broadcast_shape("cluster_mean", values.shape, x.shape)
     wide = (*shape, shape[-1])
     x = all_if(broadcast_to(x, shape), broadcast_to(right, shape))
-    beside, same = columns_of(x), broadcast_to(same, wide)
-    total: Any = sum_axes(select(same, beside, zeros(beside)), (len(shape),))
-    count: Any = broadcast_to(sum_axes(marks, last), shape)
+    beside: Any = columns_of(x)
+    marks = broadcast_to(same, wide)
+    total: Any = sum_axes(select(marks, beside, zeros(beside)), (len(shape),))
+    count: Any = broadcast_to(sum_axes(cast(same, np.dtype(float)), last), shape)
     alone = np.equal(count, filled(x, shape, count.dtype, 1))
     return select(alone, x, total / cast(count, np.zeros(0, x.dtype).real.dtype))
 
@@ -233,7 +238,8 @@ def _divided(x: Any, r: Any) -> Any:
     dtype = np.promote_types(x.dtype, r.dtype)
     x, r = (operand if operand.dtype == dtype else cast(operand, dtype) for operand in (x, r))
     diagonal = _diagonal_part(r)
-    there = np.greater(np.abs(diagonal), closeness(diagonal))
+    size: Any = np.abs(diagonal)
+    there = np.greater(size, closeness(diagonal))
     return swapped(solve(swapped(all_if(r, columns_of(there))), swapped(x)))
 
 

@@ -93,7 +93,7 @@ def _least_squares(equation: Equation, strides: Sequence[Sequence[int]]) -> Leas
     for own in strides:
         fill = (0,) * (len(lead) + 2 - len(own))
         steps.append(tuple(step * result.dtype.itemsize for step in (*fill, *own)))
-    lengths = lengths_of("lstsq", *a.shape[-2:], columns_beside=b.shape[-1])
+    lengths = lengths_of("lstsq", a.shape[-2], a.shape[-1], b.shape[-1])
     symbol = _symbol(equation) or ""
     return LeastSquares(symbol, lengths, lead, result.dtype, (steps[0], steps[1]), cutoff)
 
