@@ -93,8 +93,8 @@ def _computes(name: str, letter: str, place: int) -> bool:
     if name == "lstsq":
         operands = [given, given[::-1].copy(), np.full(2, 1e-3)]
     seen = [x.copy() for x in operands]
-    made = ufunc(*seen, signature=ufunc.types[place])
-    expected = [*seen, *(made if isinstance(made, tuple) else (made,))]
+    outputs = ufunc(*seen, signature=ufunc.types[place])
+    expected = [*seen, *(outputs if isinstance(outputs, tuple) else (outputs,))]
     arrays = [*operands, *map(np.empty_like, expected[len(operands) :])]
     symbol = loop_pointers(f"{_PREFIX}trial", ufunc, place)
     address = None if symbol is None else address_of(symbol)

@@ -15,27 +15,29 @@ import numpy as np
 from adjoint.executors.native.functions.inner_loops import all_flags_kept
 from adjoint.executors.native.machine.module import Module, constant
 from adjoint.executors.native.rows.emission import EmittedRows
-from adjoint.executors.native.rows.plan import LeastSquares, MatrixRoutine
+from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine
 from adjoint.executors.native.systems.arrays import ArrayWriter
 
 _ALIGNED: Final = 64
 
 
-def emit_matrices(module: Module, routine: MatrixRoutine | LeastSquares) -> EmittedRows:
+def emit_matrices(module: Module, routine: MatrixRoutine | LeastSquaresRoutine) -> EmittedRows:
     """Add the function of a routine to the module."""
     name = module.fresh("matrices")
-    if isinstance(routine, LeastSquares):
-        solutions = _Solutions(module, routine)
+    if isinstance(routine, LeastSquaresRoutine):
+        solutions = _LeastSquaresCalls(module, routine)
         solutions.body()
         solutions.function(name, 1, 2)
         return EmittedRows(name, solutions.scratch_bytes)
-    writer = _Writer(module, routine) if routine.factor is None else _Factors(module, routine)
+    writer = (
+        _Decompositions(module, routine) if routine.factor is None else _QRFactors(module, routine)
+    )
     writer.body()
     writer.function(name, len(routine.shapes), 1)
     return EmittedRows(name, writer.scratch_bytes)
 
 
-class _Caller(ArrayWriter):
+class _LibraryCaller(ArrayWriter):
     """Writes calls of NumPy's functions for a stack.
 
     places: where the present operands and results begin. batch: the lengths of the stack's axes;
@@ -86,7 +88,7 @@ class _Caller(ArrayWriter):
         return self.module.declare(name, text)
 
 
-class _Writer(_Caller):
+class _Decompositions(_LibraryCaller):
     """Writes the calls for all matrices, the places of whose operand come first.
 
     All matrices along the last axis of the stack are handed over at once.
@@ -131,7 +133,7 @@ class _Writer(_Caller):
             self.flush()
 
 
-class _Factors(_Writer):
+class _QRFactors(_Decompositions):
     """Writes the calls for Q and R, one matrix after the other."""
 
     def body(self) -> None:
@@ -148,8 +150,8 @@ class _Factors(_Writer):
             self._copy(rows, columns)
             taken = ["%scratch", scales]
             self._call(routine.factor or "", taken, (1, rows, columns, count), (0, 0, *own))
-            made = (0, 0, 0, *own, *_steps(routine.shapes[0], dtype))
-            self._call(routine.symbol, [*taken, self.places[1]], (1, *routine.lengths), made)
+            steps = (0, 0, 0, *own, *_steps(routine.shapes[0], dtype))
+            self._call(routine.symbol, [*taken, self.places[1]], (1, *routine.lengths), steps)
             self._triangle(*routine.shapes[1])
             first = self.load(self.places[1], dtype).parts[0]
             self.numbers.faults.append(self.truth(self.block.op(f"fcmp uno double {first}, 0.0")))
@@ -176,10 +178,10 @@ class _Factors(_Writer):
             self.store(chosen, self.at(self.places[2], dtype, place))
 
 
-class _Solutions(_Caller):
+class _LeastSquaresCalls(_LibraryCaller):
     """Writes the calls for solutions by least squares, one after the other."""
 
-    def __init__(self, module: Module, routine: LeastSquares) -> None:
+    def __init__(self, module: Module, routine: LeastSquaresRoutine) -> None:
         super().__init__(module, routine.dtype)
         self.routine = routine
         self.batch = routine.batch

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint.base.arrays import array_type
 from adjoint.executors.native.machine.matrices import lengths_of, matrix_loop
-from adjoint.executors.native.rows.plan import LeastSquares, MatrixRoutine
+from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine
 from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.least_squares import LSTSQ
 from adjoint.primitives.linear_algebra.orthogonal import QR
@@ -64,7 +64,7 @@ def _cast(equation: Equation, atom: Atom, output: Variable) -> Equation:
 
 def routine_of(
     equation: Equation, strides: Sequence[Sequence[int]]
-) -> MatrixRoutine | LeastSquares:
+) -> MatrixRoutine | LeastSquaresRoutine:
     """The routine of a converted equation. strides: of its operands, for each axis."""
     type_ = equation.inputs[0].type
     if equation.primitive is LSTSQ:
@@ -83,7 +83,7 @@ def routine_of(
     )
 
 
-def _least_squares(equation: Equation, strides: Sequence[Sequence[int]]) -> LeastSquares:
+def _least_squares(equation: Equation, strides: Sequence[Sequence[int]]) -> LeastSquaresRoutine:
     a, b = [atom.type for atom in equation.inputs]
     result, cutoff = equation.outputs[0].type, equation.params["rcond"]
     lead = result.shape[:-2]
@@ -95,7 +95,7 @@ def _least_squares(equation: Equation, strides: Sequence[Sequence[int]]) -> Leas
         steps.append(tuple(step * result.dtype.itemsize for step in (*fill, *own)))
     lengths = lengths_of("lstsq", a.shape[-2], a.shape[-1], b.shape[-1])
     symbol = _symbol(equation) or ""
-    return LeastSquares(symbol, lengths, lead, result.dtype, (steps[0], steps[1]), cutoff)
+    return LeastSquaresRoutine(symbol, lengths, lead, result.dtype, (steps[0], steps[1]), cutoff)
 
 
 def flops_of(equation: Equation) -> float:

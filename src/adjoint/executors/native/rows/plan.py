@@ -71,7 +71,7 @@ class MatrixRoutine:
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquaresRoutine:
     """Solutions of stacks of linear systems by least squares, which lie in the order of C.
 
     symbol: of the function. lengths: those that it is told. batch: the lengths of the other axes.

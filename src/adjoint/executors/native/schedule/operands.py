@@ -14,7 +14,7 @@ from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.rows import matrices
 from adjoint.executors.native.rows.calls import emit_matrices
 from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
-from adjoint.executors.native.rows.plan import LeastSquares, MatrixRoutine, RowRoutine
+from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine, RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
 from adjoint.executors.native.schedule.order import LARGEST_CROSSED, LONGEST_UNROLLED, stride_along
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
@@ -22,7 +22,7 @@ from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Equation, Variable
 
-_Wanted = ArrayProduct | SquareSystem | RowRoutine | MatrixRoutine | LeastSquares
+_Wanted = ArrayProduct | SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
@@ -114,7 +114,7 @@ def _emitted(
         return emit_system(module, wanted)
     if isinstance(wanted, RowRoutine):
         return emit_rows(module, wanted)
-    if isinstance(wanted, MatrixRoutine | LeastSquares):
+    if isinstance(wanted, MatrixRoutine | LeastSquaresRoutine):
         return emit_matrices(module, wanted)
     emitted = emit_product(module, wanted, threads=threads)
     assert emitted is not None
@@ -123,7 +123,7 @@ def _emitted(
 
 def _routine(
     graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]
-) -> SquareSystem | RowRoutine | MatrixRoutine | LeastSquares:
+) -> SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine:
     """The routine of a node on matrices, or on rows."""
     assert node.equation is not None
     primitive = node.equation.primitive
