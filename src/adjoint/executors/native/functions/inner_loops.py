@@ -118,6 +118,16 @@ def noted_flags(block: Block) -> Callable[[], None]:
     return restore
 
 
+def all_flags_kept(block: Block) -> Callable[[], None]:
+    """Note the flags; what is returned brings them back, whatever was raised or cleared."""
+    if not machine().is_x86:
+        return noted_flags(block)
+    noted = block.stack("i32", 4)
+    _declare_mxcsr(block.module)
+    block.do(f"call void @llvm.x86.sse.stmxcsr(ptr {noted})")
+    return lambda: block.do(f"call void @llvm.x86.sse.ldmxcsr(ptr {noted})")
+
+
 def _declare_mxcsr(module: Module) -> None:
     for name in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"):
         module.declare(name, f"declare void @{name}(ptr)")

@@ -44,6 +44,7 @@ from adjoint.executors.native.graph.structure import (
 )
 from adjoint.executors.native.preparation.expansions import cholesky_slope, last_write
 from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows import matrices
 from adjoint.executors.native.systems import equations as systems
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.primitives.structure.gathering import GATHER, GATHER_ADD, IOTA, LAST_WRITE
@@ -126,6 +127,8 @@ class GraphBuilder(AccessBuilder):
             self._system(equation)
         elif primitive in rows.ALL:
             self._rows(equation)
+        elif primitive in matrices.ALL:
+            self._matrices(equation)
         elif primitive in systems.CHOLESKY_SLOPES:
             self._several(cholesky_slope(equation))
         elif primitive is LAST_WRITE:
@@ -297,6 +300,19 @@ class GraphBuilder(AccessBuilder):
             access = self._in_memory(atom, whole(self.graph.axes[atom]))
             self.new_axes(output, [None] * output.type.ndim)
             self.add(Kind.ROUTINE, part, output, (access,))
+
+    def _matrices(self, equation: Equation) -> None:
+        """Eigenvalues or singular values, between casts to double precision."""
+        for part in matrices.converted(equation):
+            if part.primitive is not equation.primitive:
+                self._elementwise(part, part.outputs[0], 0)
+                continue
+            read: Any = part.inputs
+            accesses = tuple(self._in_memory(a, whole(self.graph.axes[a])) for a in read)
+            for variable in part.outputs:
+                self.new_axes(variable, [None] * variable.type.ndim)
+            first, *others = part.outputs
+            self.add(Kind.ROUTINE, part, first, accesses, others=tuple(others))
 
     def write(self, equation: Equation) -> None:
         """A write into a part that is known beforehand."""

@@ -27,7 +27,7 @@ from adjoint.executors.disk.sources import LOWERING, are_unchanged, known_source
 from adjoint.executors.interface import Needs
 from adjoint.executors.native.entry.runtime import runtime
 from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
-from adjoint.executors.native.machine import fourier, orders, pool, routines, ufuncs
+from adjoint.executors.native.machine import fourier, matrices, orders, pool, routines, ufuncs
 from adjoint.executors.native.machine.llvm import Code, cores, machine
 from adjoint.program import Program
 
@@ -120,5 +120,5 @@ def _load(code_key: bytes) -> Code | None:
 
 
 def _provide(symbol: str) -> None:
-    for library in (routines, ufuncs, orders, fourier, pool):
+    for library in (routines, ufuncs, orders, fourier, matrices, pool):
         library.provide(symbol)

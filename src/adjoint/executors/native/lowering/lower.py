@@ -38,7 +38,9 @@ from adjoint.executors.native.machine.ufuncs import is_of_scipy
 from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
 from adjoint.executors.native.preparation.blocks import in_blocks
 from adjoint.executors.native.preparation.segments import Cut, cut
+from adjoint.executors.native.preparation.spectra import SOLVING
 from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows import matrices
 from adjoint.executors.native.schedule.planning import Planner
 from adjoint.executors.native.schedule.regions import Region
 from adjoint.executors.native.systems import equations as systems
@@ -69,10 +71,14 @@ def lowerable(equation: Equation, precise: bool) -> bool:
         return not precise and systems.is_supported(equation)
     if primitive in rows.ALL:
         return rows.is_callable(equation)
+    if primitive in matrices.ALL:
+        return matrices.is_callable(equation)
     if primitive in (CUSTOM_CALL, LINEAR_CALL):
         return False
     if primitive in REDUCTIONS | STRUCTURE | WRITES | SCATTERS:
         return primitive not in (MAX, MIN) or types[0].dtype.kind != "c"
+    if primitive in SOLVING and (precise or not systems.is_there(equation)):
+        return False
     return primitive in OTHERS or has_algorithm(equation) or supports(equation, precise)
 
 

@@ -1,8 +1,8 @@
 """Equations that NumPy has whole algorithms for, made of others that machine code knows.
 
 Running sums are loops in NumPy's order of addition; the first place of an extremum is the least of
-the places where it is attained; a search among sorted numbers is a bisection; filters stand in a
-file of their own. What cannot be right
+the places where it is attained; a search among sorted numbers is a bisection; filters, and what
+derivatives of spectra are made of, stand in files of their own. What cannot be right
 here (a count of zero, of which NumPy warns) becomes an index out of bounds, so that NumPy runs.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.executors.native.preparation import matrix_functions, spectra
 from adjoint.executors.native.preparation.filters import correlated, filtered
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
@@ -56,7 +57,10 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (CORRELATION, RECURRENCE):
         return equation.outputs[0].type.inexact
-    allowed = "biufc" if equation.primitive is CUMULATIVE_SUM else "biuf"
+    if equation.primitive in matrix_functions.FORMULAS:
+        return matrix_functions.has_formula(equation)
+    complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in spectra.FORMULAS
+    allowed = "biufc" if complex_too else "biuf"
     return all(type_.dtype.kind in allowed for type_ in types)
 
 
@@ -244,4 +248,6 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     WARN_WHERE_ZERO: _none_is_zero,
     CORRELATION: correlated,
     RECURRENCE: filtered,
+    **spectra.FORMULAS,
+    **matrix_functions.FORMULAS,
 }

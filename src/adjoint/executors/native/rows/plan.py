@@ -1,4 +1,4 @@
-"""What a function along one axis of an array is to do, with everything known but the numbers."""
+"""What a function along an axis or of matrices is to do, with everything known but the numbers."""
 
 from __future__ import annotations
 
@@ -47,3 +47,41 @@ class RowRoutine:
         """About how many additions it takes as long as."""
         count = max(self.operand.length, self.result.length)
         return _STEPS * count * (1.0 + log2(count)) * prod(self.batch)
+
+
+@dataclass(frozen=True)
+class MatrixRoutine:
+    """A function that is called for a stack of matrices; its results lie in the order of C.
+
+    symbol: of the function. factor: of the one that makes R, where that makes Q of what it leaves.
+    lengths: those that it is told. batch: the lengths of the other axes.
+    operand: the strides of all axes, in bytes. dtypes, shapes: of the results, those of one stack.
+    values: which result has the eigenvalues or singular values, or is Q.
+    """
+
+    symbol: str
+    factor: str | None
+    lengths: tuple[int, ...]
+    batch: tuple[int, ...]
+    dtype: np.dtype[Any]
+    operand: tuple[int, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    shapes: tuple[tuple[int, ...], ...]
+    values: int
+
+
+@dataclass(frozen=True)
+class LeastSquaresRoutine:
+    """Solutions of stacks of linear systems by least squares, which lie in the order of C.
+
+    symbol: of the function. lengths: those that it is told. batch: the lengths of the other axes.
+    operands: the strides of the matrices and of the right-hand sides, in bytes; 0 where the same
+    ones count again. cutoff: the share of the largest singular value below which one is none.
+    """
+
+    symbol: str
+    lengths: tuple[int, ...]
+    batch: tuple[int, ...]
+    dtype: np.dtype[Any]
+    operands: tuple[tuple[int, ...], tuple[int, ...]]
+    cutoff: float

@@ -11,8 +11,10 @@ from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
 from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows import matrices
+from adjoint.executors.native.rows.calls import emit_matrices
 from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
-from adjoint.executors.native.rows.plan import RowRoutine
+from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine, RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
 from adjoint.executors.native.schedule.order import LARGEST_CROSSED, LONGEST_UNROLLED, stride_along
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
@@ -20,7 +22,7 @@ from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
 from adjoint.program import Equation, Variable
 
-_Wanted = ArrayProduct | SquareSystem | RowRoutine
+_Wanted = ArrayProduct | SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
@@ -112,6 +114,8 @@ def _emitted(
         return emit_system(module, wanted)
     if isinstance(wanted, RowRoutine):
         return emit_rows(module, wanted)
+    if isinstance(wanted, MatrixRoutine | LeastSquaresRoutine):
+        return emit_matrices(module, wanted)
     emitted = emit_product(module, wanted, threads=threads)
     assert emitted is not None
     return emitted
@@ -119,15 +123,18 @@ def _emitted(
 
 def _routine(
     graph: Graph, node: ArrayNode, strides: Sequence[dict[Label, int]]
-) -> SquareSystem | RowRoutine:
+) -> SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine:
     """The routine of a node on matrices, or on rows."""
     assert node.equation is not None
-    of_rows = node.equation.primitive in rows.ALL
+    primitive = node.equation.primitive
+    of_rows = primitive in rows.ALL or primitive in matrices.ALL
     read: Sequence[Any] = node.equation.inputs if of_rows else used(node.equation)
     steps = []
     for atom, by_label in zip(read, strides, strict=True):
         labels = [None if label is None else label.find() for label in graph.axes[atom]]
         steps.append(tuple(0 if x is None else by_label.get(x, 0) for x in labels))
+    if primitive in matrices.ALL:
+        return matrices.routine_of(node.equation, steps)
     if of_rows:
         return rows.routine_of(node.equation, steps[0])
     return system_of(node.equation, steps)

@@ -12,6 +12,7 @@ from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import cores
 from adjoint.executors.native.machine.pool import MOST_THREADS, SHARED_TIME, has_pool
 from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows import matrices
 from adjoint.executors.native.schedule.layout import TURNS, Division
 from adjoint.executors.native.schedule.order import (
     Item,
@@ -86,6 +87,8 @@ def _work(node: ArrayNode, volume: int) -> float:
         return systems.flops_of(node.equation)
     if node.equation is not None and node.equation.primitive in rows.ALL:
         return rows.flops_of(node.equation)
+    if node.equation is not None and node.equation.primitive in matrices.ALL:
+        return matrices.flops_of(node.equation)
     return cost(node.operation) * volume
 
 

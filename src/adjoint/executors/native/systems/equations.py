@@ -65,6 +65,12 @@ def is_callable(equation: Equation) -> bool:
     return max((size, *columns)) < 2**31 and lapack.is_there(dtype)
 
 
+def is_there(equation: Equation) -> bool:
+    """Whether there is code for a linear system whose matrix is the last operand."""
+    size, dtype = equation.inputs[-1].type.shape[-1], equation.outputs[0].type.dtype
+    return size <= LARGEST or lapack.is_there(dtype.str[1:])
+
+
 def used(equation: Equation) -> tuple[Variable, ...]:
     """The operands that the routine reads: the matrix, or else its factors; the right-hand side."""
     inputs: Any = equation.inputs

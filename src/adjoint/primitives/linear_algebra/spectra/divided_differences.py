@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.base.errors import DegenerateError
 from adjoint.primitives.linear_algebra.spectra.rotations import closeness, precision
 
-_NEAR = 1e-3  # of the largest node: three of sixteen digits
+NEAR = 1e-3  # of the largest node: three of sixteen digits
 
 
 class Differences:
@@ -42,7 +42,7 @@ class Differences:
 
         self.gaps = nodes[None, :] - nodes[:, None]
         # Where a quotient of differences may lose digits: they are looked at one by one.
-        self.near = np.abs(self.gaps) <= _NEAR * np.max(np.abs(nodes), initial=0)
+        self.near = np.abs(self.gaps) <= NEAR * np.max(np.abs(nodes), initial=0)
 
     def matrix(self) -> Any:
         """g[x_i, x_j] for all pairs: (..., n, n)."""

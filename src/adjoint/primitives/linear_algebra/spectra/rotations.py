@@ -34,13 +34,23 @@ _CLOSE = 16.0  # values closer than this times n eps times the largest are one c
 
 def precision(values: Any) -> float:
     """The relative size of rounding errors in these values: LAPACK computes in double at most."""
-    return max(float(np.finfo(np.asarray(values).dtype).eps), float(np.finfo(float).eps))
+    return precision_of(np.asarray(values).dtype)
+
+
+def precision_of(dtype: np.dtype[Any]) -> float:
+    """The same of values of this dtype."""
+    return max(float(np.finfo(dtype).eps), float(np.finfo(float).eps))
 
 
 def closeness(values: Any) -> Any:
     """Up to which distance values of a spectrum count as equal, with an axis of length one."""
     size = np.max(np.abs(values), axis=-1, keepdims=True, initial=0)
-    return _CLOSE * values.shape[-1] * precision(values) * size
+    return relative_closeness(values.shape[-1], values.dtype) * size
+
+
+def relative_closeness(count: int, dtype: np.dtype[Any]) -> float:
+    """The same for so many values whose largest is one."""
+    return _CLOSE * count * precision_of(dtype)
 
 
 def clusters(values: Any) -> Any:
