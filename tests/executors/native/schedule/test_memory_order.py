@@ -16,6 +16,7 @@ from adjoint.executors.native.lowering.lower import lowered
 from adjoint.executors.native.schedule.memory_order import MemoryOrders
 from benchmarks.gradbench import inputs
 from benchmarks.gradbench.learning import GMM, log_posterior
+from benchmarks.kmeans import by_differences, direction_of
 from tests.sampling import one_in
 
 BLOCK = 12
@@ -115,20 +116,46 @@ def _text(function: Any, *arguments: Any) -> str:
 def test_points_are_last_in_memory_where_lanes_run_along_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The mixture of GradBench in 10 dimensions: 792 us without this, 520 with it (Zen 5)."""
+    """The mixture of GradBench in 10 dimensions: 792 us without this, 325 with it (Zen 5)."""
     gradient, arguments = _mixture()
-    turned: dict[tuple[int, ...], tuple[int, ...]] = {}
-    choose = MemoryOrders.chosen
+    turned: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
 
-    def chosen(self: MemoryOrders) -> dict[Any, Any]:
-        orders = choose(self)
-        turned.update((variable.type.shape, order) for variable, order in orders.items())
-        return orders
+    def watch(name: str) -> None:
+        choose = getattr(MemoryOrders, name)
 
-    monkeypatch.setattr(MemoryOrders, "chosen", chosen)
+        def chosen(self: MemoryOrders) -> dict[Any, Any]:
+            orders: dict[Any, Any] = choose(self)
+            for variable, order in orders.items():
+                turned.setdefault(variable.type.shape, []).append(order)
+            return orders
+
+        monkeypatch.setattr(MemoryOrders, name, chosen)
+
+    for name in ("chosen", "realigned", "copied"):
+        watch(name)
     with ad.config(cache=False):
         ad.jit(gradient)(*arguments)
-    assert turned[25, 1000, 10] == (0, 2, 1)
+    # The differences, their products with the factors, and the derivatives of both.
+    assert turned[25, 1000, 10] == 4 * [(0, 2, 1)]
+    assert turned[1000, 10] == [(1, 0)]  # the points, which all components read
+
+
+def test_lanes_do_not_run_across_what_is_summed_in_every_round_for_a_copy() -> None:
+    """Of k-means: 0.76 ms with lanes along the points, 1.1 along the copied centroids (Zen 5)."""
+    random = np.random.default_rng(0)
+    centroids, points = random.normal(size=(100, 8)), random.normal(size=(10_000, 8))
+    copied: list[Any] = []
+    copies = MemoryOrders.copied
+
+    def watched(self: MemoryOrders) -> dict[Any, Any]:
+        orders = copies(self)
+        copied.extend(orders)
+        return orders
+
+    with pytest.MonkeyPatch.context() as patch, ad.config(cache=False):
+        patch.setattr(MemoryOrders, "copied", watched)
+        ad.jit(direction_of(by_differences))(centroids, points)
+    assert not copied
 
 
 def test_an_index_that_counts_is_no_index() -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from adjoint.program import Literal, Variable
+
+SHORT_PIECE: Final = 32  # indices of a part that is not worth vectors of its own
 
 
 class Label:
@@ -260,6 +262,24 @@ class IndexGuard:
         if not isinstance(atom, Label) or factor != 1:
             return None
         return atom.find(), self.low - self.term.offset, self.high - self.term.offset
+
+    @property
+    def share(self) -> float:
+        """The share of the indices for which it holds; 1 where that is not known."""
+        interval = self.interval
+        if interval is None:
+            return 1.0
+        label, first, end = interval
+        return max(min(end, label.extent) - max(first, 0), 0) / label.extent
+
+    def masked(self, lane: Label) -> float:
+        """The share of the lanes along a label that a mask costs, if it holds for few of them."""
+        interval = self.interval
+        if lane not in self.term.labels() or (
+            interval and interval[2] - interval[1] >= SHORT_PIECE
+        ):
+            return 0.0
+        return min(1.0, SHORT_PIECE / lane.extent) if interval else 1.0
 
     def known(self, labels: Mapping[Label, tuple[int, int]]) -> bool | None:
         """Whether it holds, where that follows from the least and the greatest value of labels."""

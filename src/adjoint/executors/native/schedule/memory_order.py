@@ -8,7 +8,7 @@ what comes from outside is copied once, turned, if it is walked often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +27,7 @@ from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
 from adjoint.executors.native.products import ArrayProduct, product_cycles
 from adjoint.executors.native.schedule.operands import product_of, strides_of
 from adjoint.executors.native.schedule.order import (
+    Loop,
     Path,
     Scheduler,
     paths,
@@ -82,6 +83,7 @@ class MemoryOrders:
         self.fixed = fixed
         self.walks: dict[Variable, set[_ArrayWalk]] = {}
         self.products: dict[Variable, list[ArrayNode]] = {}
+        self.one_by_one = 0.0  # numbers that loops without lanes read and write
         ways = paths(scheduler.items)
         self.held = in_memory(graph, scheduler, ways)
         # Within a loop with lanes there are arrays of vectors.
@@ -104,6 +106,8 @@ class MemoryOrders:
         if any(isinstance(atom, Quotient) for atom in atoms):
             self.fixed.add(variable)  # digits of a number that counts its entries
         used = {label for term in terms for label in term.labels()}
+        if lane is None:
+            self.one_by_one += prod(loop.label.extent for loop in path)
         if lane is None or lane not in used:
             return
         depth = max(depth for depth, loop in enumerate(path, 1) if loop.label in used)
@@ -155,6 +159,42 @@ class MemoryOrders:
                     break
         return copies
 
+    def realigned(self) -> dict[Variable, Order]:
+        """Results of products that other lanes would suit, in loops whose lanes suit other arrays.
+
+        An array that many loops walk is turned as most of them want it. What only this loop reads
+        beside it is then turned in the same way, and the loop may have its lanes along that axis.
+        """
+        walks: dict[Loop, list[tuple[Variable, _ArrayWalk]]] = {}
+        for variable, those in self.walks.items():
+            for walk in those:
+                loop = next(loop for loop in walk.path if loop.lanes)
+                walks.setdefault(loop, []).append((variable, walk))
+        turned: dict[Variable, Order] = {}
+        for pairs in walks.values():
+            label = self._crossed(pairs)
+            for variable, walk in pairs:
+                if label is None or variable in self.fixed or variable not in self.products:
+                    continue
+                terms, own = walk.terms, self.graph.in_memory_order(variable)
+                if label_term(label) in terms and label_term(label) != terms[own[-1]]:
+                    turned[variable] = _with_last(own, terms.index(label_term(label)))
+        return turned
+
+    def _crossed(self, pairs: Sequence[tuple[Variable, _ArrayWalk]]) -> Label | None:
+        """The label of a loop along which those arrays lie that its lanes gather numbers from."""
+        counts: dict[Label, float] = {}
+        for variable, walk in pairs:
+            strides = self.graph.strides(variable)
+            large = variable.type.size >= LEAST and variable in self.graph.producers
+            if not large or stride_along(walk.terms, strides, walk.lane) in (0, 1):
+                continue
+            last = walk.terms[self.graph.in_memory_order(variable)[-1]]
+            for loop in walk.path:
+                if label_term(loop.label) == last:
+                    counts[loop.label] = counts.get(loop.label, 0.0) + walk.count
+        return max(counts, key=lambda label: counts[label], default=None)
+
     def _offers(self, variable: Variable) -> list[Order]:
         """Orders with the axis last along which lanes run, the one that is walked most first."""
         if variable.type.size < LEAST or variable.type.ndim < 2:
@@ -165,10 +205,16 @@ class MemoryOrders:
                 counts[walk.axis] = counts.get(walk.axis, 0.0) + walk.count
         own = self.graph.in_memory_order(variable)
         axes = sorted(counts, key=lambda axis: -counts[axis])
-        orders = [(*(other for other in own if other != axis), axis) for axis in axes]
+        orders = [_with_last(own, axis) for axis in axes]
         return [order for order in orders if order != own]
 
     # --- what it costs ----------------------------------------------------------------------------
+
+    def cycles(self) -> float:
+        """Of all loops and products, as the arrays lie now."""
+        products = {node.number: node for nodes in self.products.values() for node in nodes}
+        walking = sum(map(self._walking, self.walks)) + GATHERED * self.one_by_one
+        return walking + sum(map(self._multiplying, products.values()))
 
     @contextmanager
     def _turned(self, orders: Orders) -> Iterator[None]:
@@ -217,6 +263,10 @@ def _cycles_of_number(walk: _ArrayWalk, strides: tuple[int, ...], itemsize: int)
 @lru_cache(maxsize=1024)
 def _cycles_of(product: ArrayProduct) -> float:
     return product_cycles(product)
+
+
+def _with_last(order: Order, axis: int) -> Order:
+    return (*(other for other in order if other != axis), axis)
 
 
 def _without(orders: Orders, variable: Variable) -> dict[Variable, Order]:

@@ -16,7 +16,6 @@ from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import (
     Access,
     Dynamic,
-    IndexGuard,
     Label,
     Quotient,
     Term,
@@ -35,7 +34,6 @@ LONGEST_SUMMED: Final = 8  # of labels that are written out only because they ar
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
 LOOKED_UP: Final = 3.0  # what it costs to read an index, and to see that it is within the bounds
-SHORT_PIECE: Final = 32  # indices of a part that is not worth vectors of its own
 ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
@@ -132,6 +130,7 @@ class Scheduler:
         self.inlined = inlined
         self.takes = takes
         self._reads: dict[int, tuple[Access, ...]] = {}
+        self._inputs = frozenset(graph.program.inputs)
         kept = [node for node in graph.nodes if node.output not in inlined]
         self.outside = _read_outside(graph)
         self.needs = {node.number: self._producers(node) for node in kept}
@@ -350,6 +349,7 @@ class Scheduler:
     ) -> float:
         """How badly lanes along a label suit the nodes."""
         here = {node.output for node in nodes}
+        crossed = lane is not order[0] and any(lane in _summed(node) for node in nodes)
         total = 0.0
         for node in nodes:
             mine = rest[node.number]
@@ -359,14 +359,14 @@ class Scheduler:
             if lane not in mine:
                 total += volume * 4.0
                 continue
-            if lane in node.reduced and lane is not order[0]:
+            if lane in _summed(node) and lane is not order[0]:
                 total += 6.0 * volume / lane.extent
             stride = stride_along(node.terms(), self.graph.strides(node.output), lane)
             if node.output in self.outside and stride not in (0, 1):
                 total += 2.0 * volume
             for access in self.reads(node):
                 # What is put together of short pieces is read under as many masks.
-                if piece := max((_piece(guard, lane) for guard in access.guards), default=0.0):
+                if piece := max((guard.masked(lane) for guard in access.guards), default=0.0):
                     total += 2.0 * volume * piece
                     continue
                 if isinstance(access.source, Literal) or access.source in here:
@@ -379,30 +379,19 @@ class Scheduler:
                         depth = len(order)  # an index is another one in each round
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
                     written = prod(x.extent for x in used if x.unrolled)
-                    total += 2.0 * loops * written * prod(map(_share, access.guards))
+                    gathered = 2.0 * loops * written * prod(guard.share for guard in access.guards)
+                    rounds = prod(x.extent for x in rolled(node) if x not in mine)
+                    # Lanes that are added up in every round gain too little by a copy.
+                    copied = not crossed and label_term(lane) in access.terms[:-1]
+                    if copied and access.source in self._inputs:
+                        gathered = min(gathered, 2.0 * access.source.type.size / rounds)
+                    total += gathered
         return total
 
 
 def _volume(node: ArrayNode, labels: Sequence[Label]) -> int:
     """How many numbers a node computes in loops over some labels."""
     return prod(label.extent for label in labels) * instances(node)
-
-
-def _share(guard: IndexGuard) -> float:
-    """The share of the indices for which a guard holds; 1 where that is not known."""
-    interval = guard.interval
-    if interval is None:
-        return 1.0
-    label, first, end = interval
-    return max(min(end, label.extent) - max(first, 0), 0) / label.extent
-
-
-def _piece(guard: IndexGuard, lane: Label) -> float:
-    """The share of the lanes that a mask costs, if a guard holds for few lanes along a label."""
-    interval = guard.interval
-    if lane not in guard.term.labels() or (interval and interval[2] - interval[1] >= SHORT_PIECE):
-        return 0.0
-    return min(1.0, SHORT_PIECE / lane.extent) if interval else 1.0
 
 
 def _ordered(node: ArrayNode) -> list[Label]:
@@ -428,8 +417,13 @@ def _read_outside(graph: Graph) -> set[Variable]:
 
 
 def _starts(node: ArrayNode, label: Label, inside: set[Label]) -> bool:
-    reduced = {other.find() for other in node.reduced}
+    reduced = _summed(node)
     return label in reduced and reduced.isdisjoint(inside)
+
+
+def _summed(node: ArrayNode) -> set[Label]:
+    """The labels over which a node is a reduction."""
+    return {label.find() for label in node.reduced}
 
 
 def apart(node: ArrayNode, access: Access, label: Label) -> bool:
@@ -492,7 +486,7 @@ def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:
 
 def result_path(node: ArrayNode, path: Path) -> Path:
     """The loops within which the result of a node is known."""
-    reduced = {label.find() for label in node.reduced}
+    reduced = _summed(node)
     for depth, loop in enumerate(path):
         if loop.label in reduced:
             return path[:depth]

@@ -17,6 +17,7 @@ from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.schedule.memory_order import (
+    WORTHWHILE,
     MemoryOrders,
     copy_inputs,
     unturned,
@@ -292,11 +293,23 @@ def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     if not has_loops(scheduler):
         return scheduler
     fixed = unturned(graph, {*takes, *takes.values()})
-    chosen = MemoryOrders(graph, scheduler, fixed).chosen()
+    orders = MemoryOrders(graph, scheduler, fixed)
+    chosen = orders.chosen()
     if chosen:
         graph.orders.update(chosen)
         scheduler = scheduled(graph, takes)
-    copied = MemoryOrders(graph, scheduler, fixed).copied()
+        orders = MemoryOrders(graph, scheduler, fixed)
+    realigned = orders.realigned()
+    if realigned:
+        before, cycles = dict(graph.orders), orders.cycles()
+        graph.orders.update(realigned)
+        other = scheduled(graph, takes)
+        others = MemoryOrders(graph, other, fixed)
+        if others.cycles() < WORTHWHILE * cycles:
+            scheduler, orders = other, others
+        else:
+            graph.orders = before
+    copied = orders.copied()
     if copied:
         copy_inputs(graph, copied)
         scheduler = scheduled(graph, takes)
