@@ -40,7 +40,7 @@ from adjoint.transforms.jvp import push_forward, tangent_type
 
 
 @dataclass(frozen=True)
-class Choice:
+class EigenvalueChoice:
     """Which eigenvalues, and how far they are iterated: the arguments of SciPy's eigsh."""
 
     count: int
@@ -97,7 +97,7 @@ def _for_scipy(part: Operator, fixed: Sequence[Any]) -> Any:
     return operator((size, size), matvec=apply, rmatvec=apply, dtype=type_.dtype)
 
 
-def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: Choice, count: int) -> Any:
+def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: EigenvalueChoice, count: int) -> Any:
     """Values and vectors, from a start that is the same at every run."""
     solvers = import_module("scipy.sparse.linalg")
     matrix, *mass = pencil.given(operands)
@@ -122,7 +122,7 @@ def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: Choice, count: in
 class Eigenpairs(DefinedFunction):
     """(what A and M depend on) -> values, and vectors as columns."""
 
-    def __init__(self, pencil: Pencil, choice: Choice) -> None:
+    def __init__(self, pencil: Pencil, choice: EigenvalueChoice) -> None:
         super().__init__()
         self.pencil, self.choice = pencil, choice
         (size,), dtype = pencil.unknown.shape, pencil.unknown.dtype
@@ -137,8 +137,8 @@ class Eigenpairs(DefinedFunction):
         """By ARPACK."""
         values, vectors = _by_scipy(self.pencil, operands, self.choice, self.choice.count)
         return tuple(
-            np.ascontiguousarray(found, type_.dtype)
-            for found, type_ in zip((values, vectors), self.outputs, strict=True)
+            np.ascontiguousarray(result, type_.dtype)
+            for result, type_ in zip((values, vectors), self.outputs, strict=True)
         )
 
     def push(self, moving: Marks) -> Pushed:
@@ -288,7 +288,7 @@ def _part(value: Any, model: Any) -> tuple[list[Any], Operator]:
     return operator_of(as_operator(value).matvec, model, Facts(Automatic()), True)
 
 
-def eigenpairs(operator: Any, mass: Any, choice: Choice) -> tuple[Any, Any]:
+def eigenpairs(operator: Any, mass: Any, choice: EigenvalueChoice) -> tuple[Any, Any]:
     """Values, and vectors as columns, of A v = l M v. mass: None for the identity."""
     (size, width) = operator.shape
     if size != width:

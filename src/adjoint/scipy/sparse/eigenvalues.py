@@ -14,7 +14,7 @@ from adjoint.capture.scipy.sparse_matrix import SparseTraced, is_sparse
 from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.primitives.linear_algebra.sparse.eigen import SPARSE_EIGH
 from adjoint.scipy.sparse.constructors import as_matrix, block_array
-from adjoint.scipy.sparse.eigenpairs import Choice, eigenpairs
+from adjoint.scipy.sparse.eigenpairs import EigenvalueChoice, eigenpairs
 
 
 def _given(A: Any) -> Any:
@@ -41,7 +41,7 @@ def _pairs_of(
         return values, vectors if scales is None else vectors * scales[:, None]
     sigma = None if sigma is None else float(concrete(sigma))
     return eigenpairs(
-        matrix, mass, Choice(int(k), which, sigma, float(concrete(tol) or 0.0), limit)
+        matrix, mass, EigenvalueChoice(int(k), which, sigma, float(concrete(tol) or 0.0), limit)
     )
 
 
