@@ -11,7 +11,7 @@ from adjoint.base import pytrees
 from adjoint.base.errors import AdjointError, ArgumentError, ArgumentTypeError
 from adjoint.calculus.first_order.derivative import derivative
 from adjoint.calculus.jacobians.sparsity.maps import has_entries
-from adjoint.calculus.second_order import hessian, hvp
+from adjoint.calculus.second_order import hessian, second_derivative
 from adjoint.spaces import OrthonormalCoordinates, infer
 
 _LARGE: Final = 100  # unknowns from which derivatives of constraints are computed as sparse ones
@@ -119,12 +119,9 @@ def _second(constraint: Any, start: Any, frame: OrthonormalCoordinates) -> Any:
         x = frame.element(z)
         if is_sparse:
             return frame.rows(frame.rows(matrix(x, weights)).T)
-        return _operator(
-            lambda u: frame.of_covector(
-                hvp(lambda x: weighted(x, weights), x, frame.element(np.ravel(u)))
-            ),
-            len(z),
-        )
+        # Prepared once for all of its products, of which SciPy takes many at one point.
+        product = second_derivative(lambda x: weighted(x, weights), x).operator()
+        return _operator(lambda u: frame.of_covector(product(frame.element(np.ravel(u)))), len(z))
 
     try:
         value = function(start)

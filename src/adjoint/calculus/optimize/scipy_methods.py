@@ -62,6 +62,8 @@ class _Objective:
         self.frame = frame
         self._function = function
         self._args = tuple(args)
+        # One function for all products with the Hessian: of a new one, none is known to be alike.
+        self._at = (lambda x: function(x, *self._args)) if self._args else function
         self._value_and_grad = value_and_grad(function)
         self._started = False
 
@@ -82,9 +84,7 @@ class _Objective:
     def product(self, z: Any, direction: Any) -> Any:
         """The Hessian in these coordinates times a vector."""
         frame = self.frame
-        slopes = hvp(
-            lambda x: self._function(x, *self._args), frame.element(z), frame.element(direction)
-        )
+        slopes = hvp(self._at, frame.element(z), frame.element(direction))
         return frame.of_covector(slopes)
 
     def hessian(self, z: Any) -> Any:

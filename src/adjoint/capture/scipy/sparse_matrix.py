@@ -34,6 +34,7 @@ from adjoint.capture.scipy.sparse_patterns import (
     places_of,
     scipy_sparse,
 )
+from adjoint.capture.scipy.sparse_vector import SparseVectorTraced
 from adjoint.primitives.linear_algebra.sparse.products import SPARSE_ENTRIES, SPARSE_PRODUCT
 from adjoint.primitives.structure.gathering import GATHER_ADD
 
@@ -415,11 +416,8 @@ def taken(result: Any, pool: Any) -> Any:
     """
     if not is_sparse(result):
         return at(pool, np.asarray(result))
-    if result.ndim != 2:
-        raise refuse_sparse(
-            f"A sparse array of {result.ndim} axis with traced entries is not supported. Ask for a "
-            "part with two: A[[i], :] for a row, A[:, [j]] for a column."
-        )
+    if result.ndim == 1:
+        return SparseVectorTraced(taken(result.reshape((1, -1)), pool))
     entries = by_entry(result)
     form = None if entries.format == result.format else result.format
     return SparseTraced(at(pool, entries.data), numbered(entries), form)
@@ -438,13 +436,20 @@ def at(pool: Any, numbers: Any) -> Any:
 
 def added(one: SparseTraced, other: SparseTraced) -> SparseTraced:
     """The sum of two, whose pattern has the places of both."""
+    return joined(one, other, np.add)
+
+
+def joined(
+    one: SparseTraced, other: SparseTraced, function: Callable[[Any, Any], Any]
+) -> SparseTraced:
+    """A function of two entry by entry, zero where both are; zero stands for entries missing."""
     if one.shape != other.shape:
         raise ValueError("inconsistent shapes")
     one, other = one.canonical(), other.canonical()
     pattern = numbered(by_entry(ones(one.pattern) + ones(other.pattern)))
     where = keys_of(pattern)
     left, right = (at(part.entries, found_at(part.pattern, where)) for part in (one, other))
-    return SparseTraced(left + right, pattern)
+    return SparseTraced(function(left, right), pattern)
 
 
 def common(one: SparseTraced, other: SparseTraced) -> SparseTraced:
@@ -457,6 +462,8 @@ def common(one: SparseTraced, other: SparseTraced) -> SparseTraced:
 
 def times(matrix: Any, x: Any) -> Any:
     """The product of a sparse matrix and a vector, a dense matrix or a sparse one."""
+    if isinstance(x, SparseVectorTraced):
+        return SparseVectorTraced(times(matrix, x.row.T).T)
     fits = np.ndim(x) in (1, 2) and np.shape(x)[0] == matrix.shape[1]
     x = x if is_sparse(x) else as_operand(x)
     if not fits:

@@ -6,8 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
-from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse, joined
+from adjoint.capture.scipy.sparse_patterns import at_places
+from adjoint.capture.scipy.sparse_vector import SparseVectorTraced
 
 # Methods that move entries, and those that are functions of each entry which keep zeros.
 _MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "getrow", "getcol")
@@ -41,18 +44,23 @@ for _name in _KEEPING_ZERO:
     setattr(SparseTraced, _name, _by_ufunc(_name))
 
 
+# --- what is greatest and least -------------------------------------------------------------------
+
+
 def _extremum(name: str) -> Any:
-    between = {"max": np.maximum, "min": np.minimum}[name]
+    between = _BETWEEN[name]
 
     def method(
         self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
     ) -> Any:
-        if axis is not None or out is not None:
+        if out is not None or (axis is not None and explicit):
             raise refuse_sparse(
-                f"{name} along an axis of a sparse matrix with traced entries has no derivative "
-                "here. Make it dense with toarray(), or take that of all entries."
+                f"{name} of a sparse matrix with traced entries takes no out, and along an axis "
+                "not explicit=True. Make it dense with toarray()."
             )
         whole = self.canonical()
+        if axis is not None:
+            return _along(whole, name, axis)
         if not whole.pattern.nnz:
             return getattr(whole.pattern, name)()
         extreme = getattr(np, name)(whole.entries)
@@ -64,13 +72,108 @@ def _extremum(name: str) -> Any:
     return method
 
 
+_BETWEEN: Final = {"max": np.maximum, "min": np.minimum}
+
+
+def _along(whole: SparseTraced, name: str, axis: Any) -> Any:
+    """The greatest or the least in each column (axis 0) or row (axis 1), as SciPy shapes them."""
+    shaped = getattr(whole.pattern, name)(axis=axis)  # SciPy looks at the axis
+    kept = 1 if axis % 2 == 0 else 0
+    count, across = whole.shape[kept], whole.shape[1 - kept]
+    lines = whole.places[kept]
+    numbers = np.bincount(lines, minlength=count)
+    # The entries line by line, and a zero for each line that lacks one: they come in order.
+    short = np.flatnonzero(numbers < across)
+    owners = np.concatenate([lines, short])
+    order = np.argsort(owners, kind="stable")
+    entries = np.concatenate([whole.entries, np.zeros(len(short), whole.dtype)])[order]
+    starts = np.searchsorted(owners[order], np.arange(count))
+    extremes = _BETWEEN[name].reduceat(entries, starts)
+    places = (np.zeros(count, np.int64), np.arange(count))
+    row = SparseTraced(extremes, at_places(*places, (1, count), whole.pattern))
+    if shaped.ndim == 1:
+        return SparseVectorTraced(row)
+    return row.reshape(shaped.shape)
+
+
+def _place(name: str) -> Any:
+    def method(
+        self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
+    ) -> Any:
+        return getattr(_known(self), name)(axis=axis, out=out, explicit=explicit)
+
+    method.__name__ = name
+    return method
+
+
+def _known(self: SparseTraced) -> Any:
+    """SciPy's own matrix of these values, of which a question is asked."""
+    whole = self.canonical()
+    known = whole.pattern.copy()
+    known.data = np.asarray(concrete(whole.entries))
+    return known
+
+
+def _between(name: str, ufunc: Any) -> Any:
+    def method(self: SparseTraced, other: Any) -> Any:
+        if is_sparse(other):
+            return joined(self, as_traced(other), ufunc)
+        if np.ndim(other):
+            return ufunc(self.toarray(), other)
+        known = concrete(other)
+        if ufunc(known, 0) != 0:
+            raise refuse_sparse(
+                f"{name} of a sparse matrix with traced entries and a number that takes the place "
+                "of zeros is dense. Make the matrix dense with toarray()."
+            )
+        return self.mapped(lambda entries: ufunc(entries, other))
+
+    method.__name__ = name
+    return method
+
+
 for _name in ("max", "min"):
     setattr(SparseTraced, _name, _extremum(_name))
+    setattr(SparseTraced, f"arg{_name}", _place(f"arg{_name}"))
+for _name, _ufunc in (("maximum", np.maximum), ("minimum", np.minimum)):
+    setattr(SparseTraced, _name, _between(_name, _ufunc))
+
+
+# --- questions ------------------------------------------------------------------------------------
 
 
 def _nonzero(self: SparseTraced) -> Any:
-    """The places of all entries: an entry whose value happens to be zero is one, too."""
-    return self.canonical().pattern.nonzero()
+    """The places of all entries, as SciPy has them: several at one place are as many.
+
+    An entry whose value happens to be zero is one, too.
+    """
+    return self.pattern.nonzero()
+
+
+def _count_nonzero(self: SparseTraced, axis: Any = None) -> Any:
+    """How many numbers are not zero."""
+    return _known(self).count_nonzero(axis)
+
+
+def _of_pattern(name: str) -> Any:
+    def method(self: SparseTraced, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.pattern, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _in_order(self: SparseTraced) -> SparseTraced:
+    """A copy with the entries of each row or column in order."""
+    copied = self.copy()
+    copied.sort_indices()
+    return copied
+
+
+for _name in ("getnnz", "check_format"):
+    setattr(SparseTraced, _name, _of_pattern(_name))
+setattr(SparseTraced, "count_nonzero", _count_nonzero)  # noqa: B010  # as below
+setattr(SparseTraced, "sorted_indices", _in_order)  # noqa: B010
 
 
 def _truth(self: SparseTraced) -> bool:

@@ -188,15 +188,18 @@ for _form in ("csr", "csc", "coo", "dia", "bsr", "lil", "dok"):
 
 @implements_scipy("sparse.linalg")
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
-    """The norm of Frobenius, and the largest sum of sizes in a column or a row."""
+    """The norm of Frobenius, and the largest sum of sizes in a column or a row; or all sums."""
     whole = as_traced(x).canonical()
     if axis is None and ord in (None, "fro", "f"):
         return np.linalg.norm(whole.entries)
     if axis is None and ord in (1, np.inf):
         return np.max(abs(whole).sum(axis=0 if ord == 1 else 1))
+    if axis in (0, 1, -1, -2) and ord in (1, np.inf):
+        sizes = abs(whole)
+        return np.ravel(sizes.sum(axis) if ord == 1 else sizes.max(axis).toarray())
     raise refuse_sparse(
-        "scipy.sparse.linalg.norm of a matrix with traced entries takes the norm of Frobenius, and "
-        "ord=1 and ord=np.inf, of the whole matrix."
+        "scipy.sparse.linalg.norm of a matrix with traced entries takes the norm of Frobenius of "
+        "the whole matrix, and ord=1 and ord=np.inf of it, or along an axis."
     )
 
 

@@ -248,4 +248,6 @@ def aslinearoperator(A: Any) -> TracedOperator:
     return as_operator(A)
 
 
-ALWAYS["sparse.linalg", "LinearOperator"] = lambda given: True
+# Numbers of which they know nothing may come to them later.
+for _name in ("LinearOperator", "aslinearoperator"):
+    ALWAYS["sparse.linalg", _name] = lambda given: True

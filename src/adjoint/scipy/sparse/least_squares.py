@@ -29,24 +29,29 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
     start = None if start is None else np.reshape(as_array(start), (-1,))
     if right.shape[0] != height:
         raise ValueError(f"b has {right.shape[0]} entries, and the matrix {height} rows")
-    if np.dtype(np.result_type(matrix.dtype or float, right.dtype)).kind == "c":
-        raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real ones.")
     if start is not None:  # both solve for what is to be added to it, and damp that
         right = right - np.reshape(matrix @ start, (-1, 1))
     known = {key: concrete(value) for key, value in options.items()}
     if name == "lsqr":  # which damps by nothing where it is told to damp by less
         damp = max(damp, 0.0) if isinstance(damp, (int, float)) else np.maximum(damp, 0.0)
     clear = isinstance(damp, (int, float)) and not 0 < abs(damp) < _SMALL
-    if isinstance(matrix, TracedOperator) or not clear:  # a proof looks at what damp makes up for
-        side = np.reshape(right, (-1,)).astype(float)
+    dtype = np.result_type(matrix.dtype or float, right.dtype, float)  # as SciPy
+    # A proof looks at what a damp makes up for that is not clear.
+    if isinstance(matrix, TracedOperator) or not clear or dtype.kind == "c":
+        side = np.reshape(right, (-1,)).astype(dtype)
         x, rest = solve_with_operator(name, as_operator(matrix), side, damp, known)
     else:
         x, rest = _solved_with_matrix(name, matrix, right, damp, known)
-    squares = np.sum(rest**2)
-    norms = [np.sqrt(squares), np.sqrt(squares + damp**2 * np.sum(x**2))]
+    squares = _square(rest)
+    norms = [np.sqrt(squares), np.sqrt(squares + damp**2 * _square(x))]
     x = x if start is None else start + x
     known_norms = norms if name == "lsqr" else norms[1:]
     return (x, 2, None, *known_norms, *[None] * (_RESULTS[name] - 3 - len(known_norms)))
+
+
+def _square(x: Any) -> Any:
+    """The square of a vector's length."""
+    return np.sum(x**2) if x.dtype.kind != "c" else np.sum(np.real(x) ** 2 + np.imag(x) ** 2)
 
 
 def _solved_with_matrix(name: str, matrix: Any, right: Any, damp: Any, options: Any) -> Any:

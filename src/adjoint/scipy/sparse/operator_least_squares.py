@@ -3,7 +3,7 @@
 With the residual r = b - A x, what `lsmr` finds solves
 
     [ I   A   ] [r]   [b]
-    [ A^T -d^2] [x] = [0],
+    [ A^H -d^2] [x] = [0],
 
 so that derivatives and their transposes are solutions of the same system with other right-hand
 sides, which two runs of the method find. They need A of full column rank, or damp: where the
@@ -32,7 +32,6 @@ from adjoint.calculus.implicit.systems import (
     SolveRows,
 )
 from adjoint.capture.scipy.operators import TracedOperator
-from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.primitives.linear_algebra.sparse.least_squares import (
     solve_least_squares,
     solved_to_rounding,
@@ -76,8 +75,8 @@ class LeastSquares(LinearSolver):
 
         damp = 0.0
         if self.damped and unknown.size:
-            damp = float(np.sqrt(-bound.apply([residual, np.ones_like(unknown)])[1][0]))
-        shape, dtype = (residual.size, unknown.size), bound.solution.dtype
+            damp = float(np.sqrt(-bound.apply([residual, np.ones_like(unknown)])[1][0].real))
+        shape, dtype = (residual.size, unknown.size), unknown.dtype
         solve = self._solution(shape, times, back, damp, dtype)
 
         def both(right: Rows) -> Rows:
@@ -117,9 +116,9 @@ class LeastSquares(LinearSolver):
             r = top - times(x)
             if not bottom.any():
                 return r, x
-            # With B = A, or A with damp I below it: B^T w = bottom adds the rows of A of w to the
+            # With B = A, or A with damp I below it: B^H w = bottom adds the rows of A of w to the
             # residual, and takes B^+ w from x. A residual of all of x would lose what is small.
-            side = solve_least_squares(whole.T, bottom, self.name, self.options)
+            side = solve_least_squares(whole.H, bottom, self.name, self.options)
             return r + side[:rows], x - solve_least_squares(whole, side, self.name, self.options)
 
         return solve
@@ -144,14 +143,12 @@ def _operator(shape: tuple[int, int], times: Any, back: Any, dtype: Any) -> Any:
 def solve_with_operator(
     name: str, operator: TracedOperator, right: Any, damp: Any, options: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """x and the residual b - A x of a real problem, for a right-hand side with one axis."""
+    """x and the residual b - A x, for a right-hand side with one axis."""
     damped = not (isinstance(damp, (int, float)) and damp == 0)
 
     def apply(both: Any) -> Any:
         r, x = both
         above, below = operator.matvec(x), operator.rmatvec(r)
-        if "c" in (above.dtype.kind, below.dtype.kind):
-            raise refuse_sparse(f"scipy.sparse.linalg.{name} of traced values takes real ones.")
         return r + above, below - damp * damp * x if damped else below
 
     known = tuple(sorted(options.items()))

@@ -76,8 +76,8 @@ def _is_solved(matrix: Any, b: Any, x: Any) -> bool:
     """Whether no more than rounding is left of the equation A^T (b - A x) = 0."""
     rest = b - matrix @ x
     if not hasattr(matrix, "nnz"):  # an operator has no entries to look at
-        left = np.linalg.norm(matrix.T @ rest)
-        return bool(left <= _ROUNDING * np.linalg.norm(matrix.T @ b))
+        left = np.linalg.norm(matrix.H @ rest)
+        return bool(left <= _ROUNDING * np.linalg.norm(matrix.H @ b))
     sizes = abs(matrix)
     scale = sizes.T @ (sizes @ np.abs(x) + np.abs(b))
     return bool(np.all(np.abs(matrix.T @ rest) <= _ROUNDING * np.max(scale, initial=0.0)))
