@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, RowsError, TapeOverflowError
 from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
@@ -29,6 +30,7 @@ from adjoint.calculus.rows.task import (
     compiled_at_once,
 )
 from adjoint.capture import Captured, Traced, capture, current, unwrap
+from adjoint.executors.xla.device_array import has_device_arrays, to_host
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Program, Variable
@@ -118,6 +120,7 @@ def over_rows(
     """
     met = [] if met is None else met
     engine = engine_in_force()
+    args, kwargs = _in_memory((args, kwargs))
     with engine.whole_call():
         while True:  # until all are known that the function uses
             try:
@@ -126,6 +129,12 @@ def over_rows(
                 if any(error.rows is rows for rows in met):
                     raise
                 met.append(error.rows)
+
+
+def _in_memory(tree: Any) -> Any:
+    """Arguments with NumPy's arrays for those on devices: each engine has places of its own."""
+    tree = arrived(tree)
+    return to_host(tree) if has_device_arrays(tree) else tree
 
 
 def _over_rows(
