@@ -244,6 +244,12 @@ def has_device_arrays(tree: Any) -> bool:
     return DeviceArray.exist and any(isinstance(x, DeviceArray) for x in pytrees.leaves(tree))
 
 
+def is_any_divided(tree: Any) -> bool:
+    """Whether an array of a tree lies on several devices."""
+    arrays = [x.array for x in pytrees.leaves(tree) if isinstance(x, DeviceArray)]
+    return any(len(x.sharding.device_set) > 1 for x in arrays)
+
+
 def to_host(tree: Any) -> Any:
     """A tree with NumPy's arrays in the place of those on devices."""
     return pytrees.tree_map(lambda x: np.asarray(x) if isinstance(x, DeviceArray) else x, tree)
