@@ -23,13 +23,13 @@ _TENSOR: Final = object()  # where a tensor stands among the leaves of arguments
 def bridged(function: Callable[..., Any]) -> Any:
     """The function of PyTorch's; see `front.torch`."""
     module, call = torch_module(), _function_class()
-    kept: dict[Any, _Signature] = {}
+    kept: dict[Any, _TensorSignature] = {}
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, treedef = pytrees.flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, module.Tensor)]
         statics = [_TENSOR if isinstance(leaf, module.Tensor) else leaf for leaf in leaves]
-        work = _Call(_signature(function, treedef, statics, kept))
+        work = _TensorCall(_signature(function, treedef, statics, kept))
         results = call.apply(work, *tensors)
         return pytrees.unflatten(work.structure, results)
 
@@ -65,7 +65,7 @@ class _TorchWork:
         self.count = count
         self.known = known
         self.key = new_key()
-        self._derived: dict[Any, _Derivatives] = {}
+        self._derived: dict[Any, _TensorDerivatives] = {}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """The results as arrays."""
@@ -85,7 +85,9 @@ class _TorchWork:
         types = [_type_of(x) for x in tensors]
         return results_on_types(self.name, self.function, lambda f, x: f(*x), types)[0]
 
-    def derivatives(self, inputs: Sequence[Any], outputs: Sequence[ArrayType]) -> _Derivatives:
+    def derivatives(
+        self, inputs: Sequence[Any], outputs: Sequence[ArrayType]
+    ) -> _TensorDerivatives:
         """Those at the types of tensors."""
         types = tuple(map(_type_of, inputs))
         key = (types, tuple(outputs))
@@ -94,11 +96,11 @@ class _TorchWork:
             if len(self._derived) >= _KEPT:
                 self._derived.clear()
             flat = FlatFunction(self.name, self.function, types, outputs, bilinear=False)
-            derivatives = self._derived[key] = _Derivatives(flat)
+            derivatives = self._derived[key] = _TensorDerivatives(flat)
         return derivatives
 
 
-class _Derivatives:
+class _TensorDerivatives:
     """The derivatives of a function at one signature, which are kept with it."""
 
     def __init__(self, flat: FlatFunction) -> None:
@@ -125,7 +127,7 @@ def _work_of(flat: FlatFunction) -> _TorchWork:
 # --- calls of the user's function -----------------------------------------------------------------
 
 
-class _Signature:
+class _TensorSignature:
     """The user's function as one of the tensors among its arguments."""
 
     def __init__(self, function: Callable[..., Any], treedef: Any, statics: list[Any]) -> None:
@@ -145,10 +147,10 @@ class _Signature:
         return tuple(pytrees.flatten(self.function(*args, **kwargs))[0])
 
 
-class _Call(_TorchWork):
+class _TensorCall(_TorchWork):
     """One call, which notes the structure of its result; the derivatives are its signature's."""
 
-    def __init__(self, signature: _Signature) -> None:
+    def __init__(self, signature: _TensorSignature) -> None:
         super().__init__(signature.work.name, self._noting, None)
         self.structure: Any = None
         self._signature = signature
@@ -171,24 +173,31 @@ class _Call(_TorchWork):
         )
         return types
 
-    def derivatives(self, inputs: Sequence[Any], outputs: Sequence[ArrayType]) -> _Derivatives:
+    def derivatives(
+        self, inputs: Sequence[Any], outputs: Sequence[ArrayType]
+    ) -> _TensorDerivatives:
         """Those at the types of tensors."""
         return self._signature.work.derivatives(inputs, outputs)
 
 
 def _signature(
-    function: Callable[..., Any], treedef: Any, statics: list[Any], kept: dict[Any, _Signature]
-) -> _Signature:
+    function: Callable[..., Any],
+    treedef: Any,
+    statics: list[Any],
+    kept: dict[Any, _TensorSignature],
+) -> _TensorSignature:
     """The one that is kept for these arguments: with its derivatives, which are not found again."""
     if not all(leaf is _TENSOR or type(leaf) in _PLAIN for leaf in statics):
-        return _Signature(function, treedef, statics)  # who knows what makes two of these alike
+        return _TensorSignature(
+            function, treedef, statics
+        )  # who knows what makes two of these alike
     # The text tells -0.0 from 0.0, and one NaN from none.
     key = (treedef, *(leaf if leaf is _TENSOR else (type(leaf), repr(leaf)) for leaf in statics))
     signature = kept.get(key)
     if signature is None:
         if len(kept) >= _KEPT:
             kept.clear()
-        signature = kept[key] = _Signature(function, treedef, statics)
+        signature = kept[key] = _TensorSignature(function, treedef, statics)
     return signature
 
 

@@ -1,7 +1,7 @@
 """The operators of PyTorch's that a function of NumPy's is called by.
 
 What PyTorch traces (`torch.func.linearize`, `make_fx`, `torch.export`) it sees operator by
-operator: arrays that are made beside its operators are constants to it, of the numbers that they
+operator: arrays that are empty beside its operators are constants to it, of the numbers that they
 had while it traced. So the functions are called by operators of ours, one for each number of
 operands and of results.
 """
@@ -21,7 +21,7 @@ from adjoint.base.errors import ArgumentError
 from adjoint.interop.torch_library import to_numpy, to_torch, torch_module
 
 
-class Work(Protocol):
+class TensorWork(Protocol):
     """What an operator runs: a function of arrays."""
 
     name: str
@@ -43,8 +43,10 @@ class Work(Protocol):
 
 _PROCESS: Final = uuid.uuid4().hex
 _COUNTER: Final = itertools.count()
-_WORKS: Final[WeakValueDictionary[str, Work]] = WeakValueDictionary()
-_TRACED: Final[dict[str, Work]] = {}  # graphs hold their keys, for as long as the process runs
+_WORKS: Final[WeakValueDictionary[str, TensorWork]] = WeakValueDictionary()
+_TRACED: Final[
+    dict[str, TensorWork]
+] = {}  # graphs hold their keys, for as long as the process runs
 
 
 def new_key() -> str:
@@ -52,7 +54,7 @@ def new_key() -> str:
     return f"{_PROCESS}/{next(_COUNTER)}"
 
 
-def call_operator(work: Work, tensors: Sequence[Any]) -> tuple[Any, ...]:
+def call_operator(work: TensorWork, tensors: Sequence[Any]) -> tuple[Any, ...]:
     """The results of the work as tensors, on the device of the first tensor."""
     if not tensors:  # by whose device PyTorch would choose how to run
         return tuple(map(to_torch, work.run(())))
@@ -93,11 +95,11 @@ def _operator(inputs: int, outputs: int | None) -> Callable[..., Any]:
 
     def run_on_types(key: str, *tensors: Any) -> Any:
         types = _work(key).types(tensors)
-        made = [
+        empty = [
             module.empty(x.shape, dtype=getattr(module, x.dtype.name), device=tensors[0].device)
             for x in types
         ]
-        return _in_schema(made, outputs)
+        return _in_schema(empty, outputs)
 
     library.impl(name, run, "CompositeExplicitAutograd")
     module.library.register_fake(f"adjoint::{name}", run_on_types, lib=library)
@@ -112,7 +114,7 @@ def _in_schema(tensors: list[Any], outputs: int | None) -> Any:
     return tensors[0] if outputs == 1 else tuple(tensors)
 
 
-def _work(key: str) -> Work:
+def _work(key: str) -> TensorWork:
     work = _WORKS.get(key)
     if work is None:
         raise ArgumentError(
