@@ -1,7 +1,7 @@
 """The operators of PyTorch's that a function of NumPy's is called by.
 
 What PyTorch traces (`torch.func.linearize`, `make_fx`, `torch.export`) it sees operator by
-operator: arrays that are empty beside its operators are constants to it, of the numbers that they
+operator: arrays that are made beside its operators are constants to it, of the numbers that they
 had while it traced. So the functions are called by operators of ours, one for each number of
 operands and of results.
 """
