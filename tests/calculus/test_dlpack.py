@@ -135,3 +135,67 @@ def test_they_are_put_on_devices() -> None:
         assert type(found) is np.ndarray
         np.testing.assert_allclose(found, ad.grad(total)(X), rtol=1e-12)
     assert type(slope(there)) is ad.DeviceArray
+
+
+# --- beside rows ----------------------------------------------------------------------------------
+
+ROWS = np.linspace(-1.0, 1.0, 240).reshape(60, 4)
+WEIGHTS = np.linspace(0.5, 1.5, 4)
+
+
+def squares(w: Any, x: Any) -> Any:
+    return np.mean(np.tanh(x @ w) ** 2)
+
+
+def over(read: Any) -> Callable[..., Any]:
+    return lambda w: squares(w, read)
+
+
+BESIDE: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": ad.grad(squares),
+    "value_and_grad": lambda w, x: ad.value_and_grad(squares)(w, x)[1],
+    "grad in a tree": lambda w, x: ad.grad(lambda t, x: squares(t["w"], x))({"w": w}, x)["w"],
+    "jit": ad.jit(squares),
+    "jit of a gradient": ad.jit(ad.grad(squares)),
+    "vjp": lambda w, x: ad.vjp(over(x), w)[1](1.0)[0],
+    "jvp": lambda w, x: ad.jvp(over(x), (w,), (w,))[1],
+    "jacobian of a closure": lambda w, x: ad.jacobian(over(x))(w),
+    "jit of a closure": lambda w, x: ad.jit(ad.grad(over(x)))(w),
+    "vmap of a closure": lambda w, x: ad.vmap(ad.grad(over(x)))(np.stack([w, w]))[1],
+}
+
+
+ON_A_DEVICE = ("grad", "jit of a gradient", "vjp", "jit of a closure")  # each is compiled by XLA
+CASES = [
+    *((name, "DLPack", True) for name in BESIDE if "vmap" not in name),
+    *((name, "a device", True) for name in ON_A_DEVICE),
+    *(("grad", place, False) for place in ("DLPack", "a device")),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "replay"), CASES)
+def test_beside_rows(name: str, place: str, replay: bool) -> None:
+    w: Any = Tensor(WEIGHTS)
+    if place == "a device":
+        pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
+        w = ad.device_put(WEIGHTS, "cpu")
+    expected = BESIDE[name](WEIGHTS, ROWS)
+    with ad.config(replay=replay):
+        for _ in range(2):
+            found = BESIDE[name](w, ad.rows(ROWS, chunk=17))
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_of_such_arrays() -> None:
+    whole = ad.grad(squares)(WEIGHTS, ROWS)
+    for source in (Tensor(ROWS), [Tensor(ROWS[:25]), ROWS[25:]]):
+        found = ad.grad(squares)(WEIGHTS, ad.rows(source, chunk=17))
+        np.testing.assert_allclose(found, whole, rtol=1e-12)
+    with pytest.raises(ArgumentTypeError, match="rows must be of an array"):
+        ad.rows(OnGpu(ROWS))
+
+
+def test_a_batch_beside_rows_of_a_closure() -> None:
+    x = ad.rows(ROWS, chunk=17)
+    found = BESIDE["vmap of a closure"](WEIGHTS, x)
+    np.testing.assert_allclose(found, ad.grad(squares)(WEIGHTS, ROWS), rtol=1e-12)

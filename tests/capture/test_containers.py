@@ -321,6 +321,9 @@ def test_arguments_are_taken_by_their_numbers(name: str) -> None:
         np.testing.assert_allclose(gradient, 3.0 * NUMBERS**2)
     np.testing.assert_allclose(ad.hessian(f)(point), np.diag(6.0 * NUMBERS))
     assert ad.derivative(f, point)(NUMBERS) == pytest.approx(3.0 * np.sum(NUMBERS**3))
+    if name == "torch":  # whose shape is an array's
+        np.testing.assert_array_equal(ad.vmap(np.sin)(point), np.sin(NUMBERS))
+        return
     conversion = MAKERS[name][1].replace("(", r"\(").replace(")", r"\)")
     with pytest.raises(ad.errors.ArgumentTypeError, match=f"vmap takes arrays.*{conversion}"):
         ad.vmap(f)(point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
@@ -40,8 +41,112 @@ def total(function: Any) -> Any:
 def test_torch_checks_derivatives_of_two_orders() -> None:
     ours = ad.interop.torch(pair(np))
     given = (tensor(X, True), tensor(Y, True))
+    assert gradcheck(ours, given, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(ours, given, check_fwd_over_rev=True, check_batched_grad=True)
+
+
+LAYOUTS = {
+    "turned": lambda: torch.randn(4, 3, dtype=torch.float64).T,
+    "every other": lambda: torch.randn(8, dtype=torch.float64)[::2],
+    "a number": lambda: tensor(X[0]),
+    "none": lambda: torch.zeros(0, dtype=torch.float64),
+    "a part": lambda: torch.randn(3, dtype=torch.complex128).imag,
+    "conjugate": lambda: torch.randn(3, dtype=torch.complex128).conj(),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_tensors(layout: str) -> None:
+    torch.manual_seed(5)
+    x = LAYOUTS[layout]().requires_grad_()
+    ours = ad.interop.torch(lambda x: (np.sin(x) * np.sum(x * x), x[..., ::-1] if x.ndim else x))
+    assert gradcheck(ours, (x,), check_forward_ad=True)
+    assert gradgradcheck(ours, (x,))
+
+
+def test_several_tensors_of_which_some_move() -> None:
+    ours = ad.interop.torch(lambda x, y, n: (np.sum(x * y) * n, n + 1, x**n))
+    x, y, n = tensor(X), torch.tensor(Y, dtype=torch.float32, requires_grad=True), torch.tensor(3)
+    total, following, cubes = ours(x, y, n)
+    assert (following.item(), following.requires_grad) == (4, False)
+    (slope,) = torch.autograd.grad(total, y, retain_graph=True)  # of one result alone
+    assert slope.dtype == torch.float32
+    np.testing.assert_allclose(slope, 3 * X, rtol=1e-6)
+    assert not cubes.requires_grad or not torch.any(torch.autograd.grad(cubes.sum(), y)[0])
+
+
+def test_real_and_complex_tensors_beside_each_other() -> None:
+    ours = ad.interop.torch(lambda x, z: np.exp(1j * x) * z)
+    given = (tensor(X, True), tensor(Y + 1j * X, True))
     assert gradcheck(ours, given, check_forward_ad=True)
     assert gradgradcheck(ours, given)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "complex64"])
+def test_results_have_numpys_dtypes(name: str) -> None:
+    x = torch.tensor(X, dtype=getattr(torch, name), requires_grad=True)
+    result = ad.interop.torch(lambda x: np.sum(np.abs(np.sin(x))))(x)
+    result.backward()
+    assert result.dtype == torch.abs(torch.sin(x)).sum().dtype
+    assert x.grad.dtype == x.dtype
+
+
+def test_what_is_written_after_a_call_is_noticed() -> None:
+    ours = ad.interop.torch(lambda x: np.sum(np.sin(x)))
+    x = tensor(X, True) * 1.0
+    total = ours(x)
+    x.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
+def test_without_gradients_nothing_is_kept() -> None:
+    ours = ad.interop.torch(lambda x: np.sum(np.sin(x)))
+    with torch.no_grad():
+        assert not ours(tensor(X, True)).requires_grad
+    with torch.inference_mode():
+        assert ours(tensor(X)).item() == pytest.approx(np.sum(np.sin(X)))
+
+
+def test_a_checkpoint_runs_it_twice() -> None:
+    calls = []
+
+    def counted(x: Any) -> Any:
+        calls.append(None)
+        return np.sum(np.sin(x) ** 2)
+
+    x = tensor(X, True)
+    checkpoint = import_module("torch.utils.checkpoint").checkpoint
+    checkpoint(ad.interop.torch(counted), x, use_reentrant=False).backward()
+    assert len(calls) >= 2
+    np.testing.assert_allclose(x.grad, np.sin(2 * X))
+
+
+def test_arguments_that_are_no_tensors_are_told_apart() -> None:
+    """Those of an earlier call do not count, be they equal to these."""
+    ours = ad.interop.torch(lambda x, kind: np.copysign(x, kind) if kind != 7 else x + kind)
+    x = tensor(X, True)
+    for kind, slope in ((0.0, 1), (-0.0, -1), (True, 1), (1, 1), (7, 1), (7.0, 1), (0.0, 1)):
+        (found,) = torch.autograd.grad(ours(x, kind).sum(), x)
+        assert found.tolist() == [slope] * 3, kind
+    for scale in (np.ones(3), np.zeros(3)):  # which cannot be keys
+        result = ad.interop.torch(lambda x, scale: x * scale)(x, scale)
+        np.testing.assert_array_equal(torch.autograd.grad(result.sum(), x)[0], scale)
+
+
+def test_threads_at_once() -> None:
+    ours = ad.interop.torch(lambda x: {"a": np.sum(np.sin(x) ** 2)} if x[0] > 0.0 else np.sum(x))
+
+    def slope(number: int) -> Any:
+        x = torch.tensor([float(number) - 4.5, 1.0], requires_grad=True)
+        result = ours(x)
+        (result["a"] if isinstance(result, dict) else result).backward()
+        return x.grad[0].item()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(slope, range(20)))
+    numbers = np.arange(20) - 4.5
+    np.testing.assert_allclose(found, np.where(numbers > 0, np.sin(2 * numbers), 1.0), rtol=1e-4)
 
 
 def test_complex_numbers_by_torchs_convention() -> None:
@@ -153,6 +258,57 @@ def test_a_module_is_a_function() -> None:
 def test_there_and_back_again() -> None:
     back = ad.interop.from_torch(ad.interop.torch(pair(np)))
     assert_same(ad.grad(energy(back))(X, Y), ad.grad(energy(pair(np)))(X, Y))
+
+
+def test_a_module_with_its_parameters_as_arrays() -> None:
+    layer = torch.nn.Linear(3, 2, dtype=torch.float64)
+    call = ad.interop.from_torch(
+        lambda parts, x: torch.func.functional_call(layer, parts, (x,)).sum()
+    )
+    parts = {name: part.detach().numpy() for name, part in layer.named_parameters()}
+    slopes = ad.grad(call)(parts, X)
+    np.testing.assert_allclose(slopes["weight"], [X, X])
+    np.testing.assert_allclose(slopes["bias"], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("x", [X[::-1], np.stack([X, Y]).T, np.float64(0.3)], ids=str)
+def test_layouts_of_arrays(x: Any) -> None:
+    ours = ad.interop.from_torch(lambda x: torch.sum(torch.sin(x) * torch.sum(x * x)))
+    theirs = lambda x: np.sum(np.sin(x) * np.sum(x * x))  # noqa: E731
+    assert_same(ad.grad(ours)(x), ad.grad(theirs)(x))
+    assert_same(ad.hessian(ours)(x), ad.hessian(theirs)(x))
+
+
+def test_places_and_orders_have_no_derivative() -> None:
+    ours = ad.interop.from_torch(lambda x, places: torch.sort(x[places]))
+    places = np.array([2, 0, 0])
+    slope = ad.grad(lambda x: np.sum(ours(x, places)[0] * Y))(X)
+    np.testing.assert_allclose(slope, [Y[0] + Y[1], 0.0, Y[2]])
+
+
+# --- tensors as arrays ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "conjugate"])
+def test_tensors_are_put_on_devices(layout: str) -> None:
+    pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
+    x = LAYOUTS[layout]()
+    there = ad.device_put({"x": x}, "cpu")["x"]
+    assert type(there) is ad.DeviceArray
+    np.testing.assert_array_equal(there, x)
+    x.zero_()
+    assert not np.any(x.numpy())
+    slope = ad.jit(ad.grad(lambda x: np.sum(x**2)))(there)
+    np.testing.assert_array_equal(slope, 2 * np.asarray(there))
+    if there.ndim:  # numbers are NumPy's
+        assert torch.equal(torch.from_dlpack(slope), 2 * torch.from_dlpack(there))
+
+
+def test_tensors_with_gradients_are_not() -> None:
+    pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
+    for x in (tensor(X, True), torch.ones(2, dtype=torch.bfloat16)):
+        with pytest.raises(ArgumentTypeError, match="NumPy cannot take the Tensor"):
+            ad.device_put(x, "cpu")
 
 
 # --- wrong use ------------------------------------------------------------------------------------

@@ -18,6 +18,11 @@ def offers_dlpack(value: Any) -> bool:
     return hasattr(kind, "__dlpack__") and not hasattr(kind, "__array__")
 
 
+def speaks_dlpack(value: Any) -> bool:
+    """Whether a value is an array that speaks DLPack, be it with `__array__` as PyTorch's."""
+    return hasattr(type(value), "__dlpack__")
+
+
 def is_in_memory(value: Any) -> bool:
     """Whether an array that speaks DLPack lies where NumPy can read it."""
     kind, _ = value.__dlpack_device__()

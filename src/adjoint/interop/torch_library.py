@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from adjoint.base.errors import DTypeError, MissingPackageError
-
-_DTYPES: Final = frozenset(
-    [
-        *("bool", "int8", "int16", "int32", "int64", "uint8"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    ]
-)
 
 
 @cache
@@ -41,9 +34,12 @@ def to_torch(array: Any, device: Any = None) -> Any:
         DTypeError: PyTorch has no such numbers.
     """
     own = np.array(array)
-    if own.dtype.name not in _DTYPES or not own.dtype.isnative:
-        raise DTypeError(f"PyTorch has no numbers of dtype {own.dtype}. Convert with .astype.")
-    tensor = torch_module().from_numpy(own)
+    try:
+        tensor = torch_module().from_numpy(own)
+    except (TypeError, ValueError):
+        raise DTypeError(
+            f"PyTorch has no numbers of dtype {own.dtype}. Convert with .astype."
+        ) from None
     return tensor if device is None else tensor.to(device)
 
 

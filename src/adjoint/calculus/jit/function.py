@@ -35,6 +35,7 @@ from adjoint.executors.xla.device_array import (
     device_in,
     device_put,
     has_device_arrays,
+    is_any_divided,
     to_host,
 )
 from adjoint.executors.xla.sharding import device_within
@@ -217,6 +218,27 @@ def _divided(jitted: Callable[..., Any], shards: Shards) -> Callable[..., Any]:
     return on_devices
 
 
+def _where_they_lie(
+    quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any] | None:
+    """The results of a call that was captured on the host, on the devices of its arguments.
+
+    A sum over several devices has other bits than on one: so the first call has those of all. None
+    where the answers to its questions are others there.
+    """
+    if quick.check(function, args, kwargs) is not None or (quick.flat and kwargs):
+        return None
+    try:
+        results = quick.call(*args) if quick.flat else quick.call(args, kwargs)
+    except TapeOverflowError:
+        return None
+    if results is None or (quick.guards and results[quick.place] != quick.guards):
+        return None
+    if quick.guards:
+        results = results[: quick.place]
+    return (results[0] if quick.treedef is None else quick.treedef.unflatten(results),)
+
+
 class Kept:
     """The signatures of one function."""
 
@@ -263,9 +285,12 @@ class Kept:
             if settings().executor is None:
                 with running_on(device):
                     return self._there(device)(*args, **kwargs), None
-            args, kwargs = to_host((args, kwargs))
-            results, quick = self.call(args, kwargs, None, None)
-            return device_put(results, device), quick
+            hosted, named = to_host((args, kwargs))
+            results, quick = self.call(hosted, named, None, None)
+            there = None
+            if quick is not None and is_any_divided((args, kwargs)):
+                there = _where_they_lie(quick, self.function, args, kwargs)
+            return device_put(results, device) if there is None else there[0], quick
         call = Call(self.function, args, kwargs)
         if len(call.arrays) < len(call.leaves) and any(map(offers_dlpack, call.leaves)):
             args, kwargs = arrived((args, kwargs))

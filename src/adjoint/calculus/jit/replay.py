@@ -114,10 +114,10 @@ def replay(
         args, kwargs = arrived((args, kwargs))
         if current() is not None:
             return compute(function, *args, **kwargs)
+        whole = partial(_once, partial(compute, function))
         if has_device_arrays((args, kwargs)):
-            return _through_host(partial(compute, function), args, kwargs)
-        call = partial(compute, function, *args, **kwargs)
-        return maybe_over_rows(call, partial(compute, function), args, kwargs)
+            return _through_host(whole, args, kwargs)
+        return whole(*args, **kwargs)
     shelf = shelf_of(way, function)
     root = function if extra is None else With(function, extra)
     quick: Quick | None = shelf.latest
@@ -142,6 +142,11 @@ def replay(
             return replay(way, function, compute, args, kwargs, extra)
     call = partial(_slowly, shelf, way, compute, root, args, kwargs, quick, held)
     return maybe_over_rows(call, partial(compute, function), args, kwargs)
+
+
+def _once(compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a call gives, which nothing is kept of."""
+    return maybe_over_rows(partial(compute, *args, **kwargs), compute, args, kwargs)
 
 
 def _run(quick: Quick, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -12,10 +12,11 @@ import numpy as np
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import is_numeric, type_of
+from adjoint.base.dlpack import arrived
 from adjoint.base.errors import ArgumentError, RowsError, TapeOverflowError
 from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
-from adjoint.calculus.rows.engines import engine_in_force
+from adjoint.calculus.rows.engines import Engine, engine_in_force
 from adjoint.calculus.rows.progress import passes_shown
 from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, rows
 from adjoint.calculus.rows.task import (
@@ -29,6 +30,7 @@ from adjoint.calculus.rows.task import (
     compiled_at_once,
 )
 from adjoint.capture import Captured, Traced, capture, current, unwrap
+from adjoint.executors.xla.device_array import has_device_arrays, to_host
 from adjoint.optimise import is_tape_length, lengthened
 from adjoint.pipeline import CLEARED_TOO, Compiled
 from adjoint.program import Program, Variable
@@ -117,17 +119,30 @@ def over_rows(
         ValueNeededError: it asks for the value of a row.
     """
     met = [] if met is None else met
-    while True:  # until all are known that the function uses
-        try:
-            return _over_rows(function, tuple(met), args, kwargs)
-        except RowsMetError as error:
-            if any(error.rows is rows for rows in met):
-                raise
-            met.append(error.rows)
+    engine = engine_in_force()
+    args, kwargs = _in_memory((args, kwargs))
+    with engine.whole_call():
+        while True:  # until all are known that the function uses
+            try:
+                return _over_rows(engine, function, tuple(met), args, kwargs)
+            except RowsMetError as error:
+                if any(error.rows is rows for rows in met):
+                    raise
+                met.append(error.rows)
+
+
+def _in_memory(tree: Any) -> Any:
+    """Arguments with NumPy's arrays for those on devices: each engine has places of its own."""
+    tree = arrived(tree)
+    return to_host(tree) if has_device_arrays(tree) else tree
 
 
 def _over_rows(
-    function: Callable[..., Any], met: tuple[Rows, ...], args: tuple[Any, ...], kwargs: Any
+    engine: Engine,
+    function: Callable[..., Any],
+    met: tuple[Rows, ...],
+    args: tuple[Any, ...],
+    kwargs: Any,
 ) -> Any:
     """What a function gives. met: rows that it uses, besides those among its arguments."""
     leaves, treedef = pytrees.flatten((met, args, kwargs))
@@ -141,7 +156,7 @@ def _over_rows(
     arguments = [*given, *constants]
     while True:  # until all tapes are long enough
         try:
-            results = _results(held, arguments, count, chunk)
+            results = _results(engine, held, arguments, count, chunk)
         except TapeOverflowError as error:
             if not is_tape_length(error.length):
                 raise
@@ -150,14 +165,16 @@ def _over_rows(
             return pytrees.unflatten(captured.treedef, results)
 
 
-def _results(held: _RowPrograms, arguments: Sequence[Any], count: int, chunk: int) -> list[Any]:
+def _results(
+    engine: Engine, held: _RowPrograms, arguments: Sequence[Any], count: int, chunk: int
+) -> list[Any]:
     """The results of all passes and of what comes after them."""
     program = held.stages.marks.program
     values = dict(zip(program.inputs, arguments, strict=True))
     for equation in program.equations:
         if is_count(held.stages.marks, equation):
             values[equation.outputs[0]] = RowNumbers()
-    row_results = _run_passes(held, values, count, chunk)
+    row_results = _run_passes(engine, held, values, count, chunk)
     rest = iter(held.final([values[v] for v in held.stages.final_inputs]))
     return [row_results[atom] if atom in row_results else next(rest) for atom in program.outputs]
 
@@ -264,13 +281,12 @@ def _passes_of(held: _RowPrograms, size: int) -> list[tuple[RowPass, Compiled]]:
 
 
 def _run_passes(
-    held: _RowPrograms, values: dict[Variable, Any], count: int, chunk: int
+    engine: Engine, held: _RowPrograms, values: dict[Variable, Any], count: int, chunk: int
 ) -> dict[Any, Any]:
     """Run all passes: partial results come to be among the values; what has rows is returned."""
     row_results: dict[Any, Any] = {}
     bounds = [(start, min(start + chunk, count)) for start in range(0, count, chunk)]
     stages = [stage for stage, _ in _passes_of(held, min(chunk, count))]
-    engine = engine_in_force()
     with _chunk_settings(held, len(bounds)), passes_shown(len(stages) * len(bounds)) as advance:
         for number, stage in enumerate(stages):
             task = _task(held, number, stage, values, bounds)

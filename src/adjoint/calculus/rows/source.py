@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.dlpack import from_dlpack, is_in_memory, speaks_dlpack
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
@@ -127,7 +128,7 @@ def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Row
     _check_number("count", count)
     if isinstance(source, (str, os.PathLike)):
         source = np.load(source, mmap_mode="r")
-    if _is_array(source) or isinstance(source, (list, tuple)):
+    if _is_array(source) or speaks_dlpack(source) or isinstance(source, (list, tuple)):
         if count is not None:
             raise ArgumentError("count is for chunks that are iterated over. Leave it out.")
         origin: RowSource = _parts(list(source) if isinstance(source, (list, tuple)) else [source])
@@ -156,7 +157,15 @@ def _no_source(value: Any) -> str:
     )
 
 
+def _shared(value: Any) -> Any:
+    """NumPy's array of the same memory, of an array that speaks DLPack, as a tensor of PyTorch."""
+    if isinstance(value, np.ndarray) or not (speaks_dlpack(value) and is_in_memory(value)):
+        return value
+    return from_dlpack(value)
+
+
 def _parts(parts: list[Any]) -> ArrayParts:
+    parts = list(map(_shared, parts))
     for part in parts:
         if not _is_array(part):
             raise ArgumentTypeError(_no_source(part))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
-from adjoint.base.dlpack import from_dlpack, is_in_memory, offers_dlpack
+from adjoint.base.dlpack import from_dlpack, is_in_memory, speaks_dlpack
 from adjoint.base.errors import ArgumentTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
@@ -215,7 +215,7 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
 
 def is_put(leaf: Any) -> bool:
     """Whether a leaf of a tree is an array that can be put on a device."""
-    return isinstance(leaf, (DeviceArray, np.ndarray, jax().Array)) or offers_dlpack(leaf)
+    return isinstance(leaf, (DeviceArray, np.ndarray, jax().Array)) or speaks_dlpack(leaf)
 
 
 def put_array(leaf: Any, where: Any) -> DeviceArray:
@@ -224,10 +224,10 @@ def put_array(leaf: Any, where: Any) -> DeviceArray:
         if leaf.array.sharding == where:
             return leaf
         leaf = leaf.array
-    elif isinstance(leaf, np.ndarray):
-        leaf = leaf.copy()  # whose memory JAX may take as it is
     with in_double_precision():
-        if offers_dlpack(leaf):
+        if isinstance(leaf, np.ndarray):
+            leaf = leaf.copy()  # whose memory JAX may take as it is
+        elif not isinstance(leaf, jax().Array):
             leaf = _copied(leaf)
         return DeviceArray(jax().device_put(leaf, where))
 
@@ -242,6 +242,12 @@ def _copied(leaf: Any) -> Any:
 def has_device_arrays(tree: Any) -> bool:
     """Whether there are arrays on devices among the leaves of a tree."""
     return DeviceArray.exist and any(isinstance(x, DeviceArray) for x in pytrees.leaves(tree))
+
+
+def is_any_divided(tree: Any) -> bool:
+    """Whether an array of a tree lies on several devices."""
+    arrays = [x.array for x in pytrees.leaves(tree) if isinstance(x, DeviceArray)]
+    return any(len(x.sharding.device_set) > 1 for x in arrays)
 
 
 def to_host(tree: Any) -> Any:

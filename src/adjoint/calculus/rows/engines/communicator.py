@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,9 +24,10 @@ class CommunicatorEngine:
     they have the same bits with any number of processes.
 
     Before a process waits for others to send something, all tell each other whether they have
-    failed, and once more when all is sent: one that has failed, or was interrupted, takes the
-    others along, which would wait for it. They also tell what they compute: one that has failed
-    before, and went on to something else, would add what does not belong together.
+    failed, and once more at the end of a call: one that has failed, or was interrupted, takes the
+    others along, which would wait for it. Where it fails between two passes, it tells so where the
+    others tell of the next. They also tell what they compute: one that has failed before, and went
+    on to something else, would add what does not belong together.
     """
 
     def __init__(self, communicator: Any, workers: int) -> None:
@@ -33,6 +35,21 @@ class CommunicatorEngine:
         self._rank: int = communicator.Get_rank()
         self._size: int = communicator.Get_size()
         self._own = ThreadsEngine(workers)
+        self._interrupts = Interrupts()
+        self._told: BaseException | None = None  # an error that all others know of
+
+    @contextmanager
+    def whole_call(self) -> Iterator[None]:
+        """A call from its first line to its last, none of whose errors leaves others waiting."""
+        with held_interrupts() as self._interrupts:
+            try:
+                with self._interrupts.let_in():
+                    yield
+            except BaseException as error:
+                if error is not self._told:
+                    self._communicator.allgather((_Failure.of(error, ends_all=True), None))
+                raise
+            self._agreed(self._interrupts.raise_late)
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
@@ -40,14 +57,13 @@ class CommunicatorEngine:
         """The results of all chunks, in order."""
         own = [n for n in range(len(bounds)) if self._owner(n, len(bounds)) == self._rank]
         chunks = [bounds[n] for n in own]
-        with held_interrupts() as interrupts:
+        with self._interrupts.kept_out():
             results = self._agreed(
-                interrupts,
                 lambda: self._own.map(task, chunks, advance) if chunks else [],
-                task.signature(bounds),
+                lambda: task.signature(bounds),
             )
-            parts = self._communicator.allgather(results)
-            self._agreed(interrupts, interrupts.raise_late)
+            with self._exchange():
+                parts = self._communicator.allgather(results)
         return [result for part in parts for result in part]
 
     def reduce(
@@ -61,11 +77,11 @@ class CommunicatorEngine:
             for first, last in self._own_nodes(0, count, count):
                 nodes[first, last] = self._own.reduce(task, bounds[first:last], advance)
 
-        with held_interrupts() as interrupts:
-            self._agreed(interrupts, compute, task.signature(bounds))
-            total = self._combined(task.combined, nodes, 0, count, count)
-            results: Results = self._communicator.bcast(total, root=0)
-            self._agreed(interrupts, interrupts.raise_late)
+        with self._interrupts.kept_out():
+            self._agreed(compute, lambda: task.signature(bounds))
+            with self._exchange():
+                total = self._combined(task.combined, nodes, 0, count, count)
+                results: Results = self._communicator.bcast(total, root=0)
         return results
 
     def _owner(self, chunk: int, count: int) -> int:
@@ -105,40 +121,62 @@ class CommunicatorEngine:
         assert other is not None
         return together(combined, one, other)
 
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """Within it, nobody listens to what has failed: that can be the communicator alone."""
+        try:
+            yield
+        except BaseException as error:
+            self._told = error
+            raise
+
     def _agreed(
-        self, interrupts: Interrupts, compute: Callable[[], Any], signature: Any = None
+        self, compute: Callable[[], Any], signature: Callable[[], Any] = lambda: None
     ) -> Any:
         """What a process computes, if no other has failed: else all end, and none waits for it.
 
         signature: what it is that the process computes, if that is to be compared.
         """
-        result, error = None, None
+        result, own_signature, error = None, None, None
         try:
-            with interrupts.let_in():
+            with self._interrupts.let_in():
+                own_signature = signature()
                 result = compute()
         except BaseException as failure:  # an interrupt, too, ends all
             error = failure
         own = None if error is None else _Failure.of(error)
-        gathered = self._communicator.allgather((own, signature))
-        failures: list[_Failure | None] = [failure for failure, _ in gathered]
-        if error is not None and not isinstance(error, TapeOverflowError):
-            raise error
-        longer = None
-        for rank, told in enumerate(failures):
-            if told is not None and told.length is None:
-                raise RowsError(f"process {rank} of the communicator has failed: {told.text}")
-            longer = longer or told
-        for rank, (_, other) in enumerate(gathered):
-            if not _agree(gathered[0][1], other):
-                raise RowsError(
-                    f"process {rank} of the communicator computes something else than process 0: "
-                    "another function, other values of the arguments, or other rows. All processes "
-                    "are to run the same script on the same numbers, and one that has caught an "
-                    "error in a call is a call ahead of the others."
-                )
-        if longer is not None and longer.length is not None:  # all go on with the same tape
-            raise TapeOverflowError(longer.length)
+        gathered = self._communicator.allgather((own, own_signature))
+        self._told = _common_error(gathered, error)
+        if self._told is not None:
+            raise self._told
         return result
+
+
+def _common_error(
+    gathered: Sequence[tuple[_Failure | None, Any]], error: BaseException | None
+) -> BaseException | None:
+    """What a process raises after all have told of their errors and of what they compute.
+
+    error: its own.
+    """
+    if error is not None and not isinstance(error, TapeOverflowError):
+        return error
+    longer = None
+    for rank, (told, _) in enumerate(gathered):
+        if told is not None and told.length is None:
+            return RowsError(f"process {rank} of the communicator has failed: {told.text}")
+        longer = longer or told
+    for rank, (_, other) in enumerate(gathered):
+        if not _agree(gathered[0][1], other):
+            return RowsError(
+                f"process {rank} of the communicator computes something else than process 0: "
+                "another function, other values of the arguments, or other rows. All processes "
+                "are to run the same script on the same numbers, and one that has caught an "
+                "error in a call is a call ahead of the others."
+            )
+    if longer is not None and longer.length is not None:  # all go on with the same tape
+        return TapeOverflowError(longer.length)
+    return None
 
 
 def _agree(one: Any, other: Any) -> bool:
@@ -156,7 +194,7 @@ class _Failure(NamedTuple):
     length: int | None
 
     @staticmethod
-    def of(error: BaseException) -> _Failure:
-        """What there is to tell of an error."""
-        length = error.length if isinstance(error, TapeOverflowError) else None
+    def of(error: BaseException, ends_all: bool = False) -> _Failure:
+        """What there is to tell of an error. ends_all: though it be of a tape."""
+        length = error.length if isinstance(error, TapeOverflowError) and not ends_all else None
         return _Failure(f"{type(error).__name__}: {error}".removesuffix(": "), length)

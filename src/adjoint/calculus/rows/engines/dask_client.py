@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Final
 
@@ -32,6 +33,10 @@ class ClientEngine:
                 "Give a Client that was made without asynchronous=True."
             )
         self._client = client
+
+    def whole_call(self) -> AbstractContextManager[None]:
+        """Nothing is around a call."""
+        return nullcontext()
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -37,6 +38,10 @@ class DevicesEngine:
         for name in names:
             self._free.put(name)
         self._threads = ThreadsEngine(len(names), self._run)
+
+    def whole_call(self) -> AbstractContextManager[None]:
+        """Nothing is around a call."""
+        return nullcontext()
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from adjoint.base.errors import ArgumentTypeError
@@ -18,6 +19,9 @@ from adjoint.executors.native.machine.llvm import cores
 
 class Engine(Protocol):
     """Does chunks. `advance` is called after each."""
+
+    def whole_call(self) -> AbstractContextManager[None]:
+        """What is around a call, from the capture of its function to its result."""
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]

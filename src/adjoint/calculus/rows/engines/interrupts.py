@@ -28,6 +28,15 @@ class Interrupts:
         finally:
             self._open = False
 
+    @contextmanager
+    def kept_out(self) -> Iterator[None]:
+        """Interrupts are noted while this holds, and raised at its end; after an error, later."""
+        before, self._open = self._open, False
+        yield
+        self._open = before
+        if before:
+            self.raise_late()
+
     def raise_late(self) -> None:
         """Raise an interrupt that has been noted.
 

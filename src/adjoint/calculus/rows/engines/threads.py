@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from typing import Any
 
@@ -28,6 +29,10 @@ class ThreadsEngine:
     ) -> None:
         self._workers = workers
         self._run = run
+
+    def whole_call(self) -> AbstractContextManager[None]:
+        """Nothing is around a call."""
+        return nullcontext()
 
     def map(
         self, task: ChunkTask, bounds: Sequence[Bounds], advance: Callable[[], None]
