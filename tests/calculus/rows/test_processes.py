@@ -165,6 +165,20 @@ def test_processes_make_tapes_longer_together() -> None:
     assert (sent.length, str(sent).count("advice")) == (131, 1)
 
 
+def test_infinite_arguments_are_compared_without_a_warning() -> None:
+    """NumPy warns of sums of infinities of both signs: the user has not asked for these."""
+
+    def bounded(w: Any, lower: Any, x: Any) -> Any:
+        return np.sum(np.maximum(x @ w, lower) ** 2)
+
+    for bound in (-np.inf, np.array([-np.inf]), np.array([[-np.inf], [np.inf]])[:1]):
+        expected = ad.grad(bounded)(W, bound, ad.rows(X, chunk=100))
+        for results in together(
+            2, lambda rank, at=bound: ad.grad(bounded)(W, at, ad.rows(X, chunk=100))
+        ):
+            same_bits(results, expected)
+
+
 def test_a_process_that_is_interrupted_ends_all() -> None:
     def act(rank: int) -> Any:
         def interrupt(done: int, total: int) -> None:

@@ -326,13 +326,16 @@ def _task(
         with _lock:
             programs = held.programs.setdefault((number, sizes), ChunkPrograms(compiled))
     readers: dict[int, ChunkInput] = {}
-    inputs = []
+    inputs: list[ChunkInput] = []
+    arguments = set(held.stages.marks.program.inputs)
     for variable in stage.inputs:
         value, axis = values[variable], held.stages.marks.of[variable].axis
         if isinstance(value, Rows):  # what is given twice is read once
             inputs.append(readers.setdefault(id(value), SourceRows(value.source)))
         elif isinstance(value, RowNumbers):
             inputs.append(value)
+        elif axis is None:
+            inputs.append(WholeInput(value, variable in arguments))
         else:
-            inputs.append(WholeInput(value) if axis is None else ConstantRows(value, axis))
+            inputs.append(ConstantRows(value, axis))
     return ChunkTask(programs, inputs, stage.combined)

@@ -45,10 +45,14 @@ class ChunkInput(ABC):
 
 
 class WholeInput(ChunkInput):
-    """An input that is the same for all chunks."""
+    """An input that is the same for all chunks.
 
-    def __init__(self, value: Any) -> None:
+    is_argument: whether it is the user's, and not the result of an earlier pass.
+    """
+
+    def __init__(self, value: Any, is_argument: bool = True) -> None:
         self._value = value
+        self.is_argument = is_argument
 
     def read(self, start: int, stop: int) -> Any:
         """The value."""
@@ -175,6 +179,15 @@ def _arrived(name: str, programs: Mapping[int, tuple[Program, tuple[int, ...]]])
         return _held[name]
 
 
+def _weighted_sums(array: np.ndarray[Any, Any]) -> list[float]:
+    """Two sums of the entries, with weights that tell them from each other."""
+    with np.errstate(all="ignore"):  # of infinities that a user has given, nobody is to hear here
+        numbers = np.ravel(array).astype(complex)
+        weights = 1 + np.cos(np.arange(numbers.size))
+        totals = (numbers @ weights, np.abs(numbers) @ weights)
+    return [float(part) for total in totals for part in (total.real, total.imag)]
+
+
 class ChunkTask:
     """A pass over rows, to be done chunk by chunk.
 
@@ -193,8 +206,9 @@ class ChunkTask:
     def signature(self, bounds: Sequence[Any]) -> tuple[str, list[float]]:
         """What tells it from other tasks, in any process: all but numbers, and some of these.
 
-        Two sums of each array that is the same for all chunks: another processor may have rounded
-        it otherwise.
+        Two sums of each argument that is the same for all chunks: another processor may have
+        rounded it otherwise. What earlier passes gave follows from those, and the rows of a tape
+        beyond the last round may be anything.
         """
         texts, sums = [self._programs.text, repr(list(bounds))], []
         for given in dict.fromkeys(self.inputs):
@@ -203,10 +217,7 @@ class ChunkTask:
                 continue
             array = np.asarray(given.read(0, 0))
             texts.append(f"{array.dtype} {array.shape}")
-            numbers = np.ravel(array).astype(complex)
-            weights = 1 + np.cos(np.arange(numbers.size))  # which tell entries from each other
-            for total in (numbers @ weights, np.abs(numbers) @ weights):
-                sums += [float(total.real), float(total.imag)]
+            sums += _weighted_sums(array) if given.is_argument else []
         return sha256("\n".join(texts).encode()).hexdigest(), sums
 
     @property
