@@ -1,7 +1,8 @@
-"""Arrays on devices as arguments of every derivative: taken there, or refused with advice."""
+"""Arrays on devices as arguments of every derivative: computed where they lie."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -101,14 +102,45 @@ def test_what_fails_there_is_numpys() -> None:
         ad.vmap(lambda x: X[np.array([9])] * x)(x)
 
 
-@pytest.mark.parametrize("derive", [ad.linearize, ad.derivative])
-def test_maps_of_spaces_are_refused(derive: Any) -> None:
-    x = ad.device_put(X, "cpu")
-    with pytest.raises(ArgumentTypeError, match=r"Write ad\.vjp\(f, x\) or ad\.jvp"):
-        derive(wave, x)
-    product = ad.jit(lambda x, u: ad.derivative(wave, x)(u))
+WEIGHTED = ad.spaces.Weighted(ad.spaces.Euclidean(6), np.arange(1.0, 7.0))
+MAPS: dict[str, Callable[[ad.LinearMap, Any], Any]] = {
+    "a product": lambda D, u: D(u),
+    "the adjoint": lambda D, u: D.H(u),
+    "the transpose": lambda D, u: D.T(D.codomain.riesz(u)).components,
+    "a composition": lambda D, u: (2 * D.H @ D + D.H @ D)(u),
+    "the inner product": lambda D, u: D.codomain.inner(D(u), u),
+    "a pickle": lambda D, u: pickle.loads(pickle.dumps(D))(u),
+    "by columns": lambda D, u: D.matrix(by=ad.maps.MatrixBy.COLUMNS),
+    "by rows": lambda D, u: D.matrix(by=ad.maps.MatrixBy.ROWS),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_between_spaces_stay_there(name: str) -> None:
+    x, use = ad.device_put(X, "cpu"), MAPS[name]
+    spaces: list[dict[str, Any]] = [{}, {"domain": WEIGHTED}, {"codomain": WEIGHTED}]
+    for chosen in spaces:
+        expected = use(ad.derivative(wave, X, **chosen), X[::-1].copy())
+        there = ad.derivative(wave, x, **chosen)
+        for u in (ad.device_put(X[::-1].copy(), "cpu"), X[::-1].copy()):
+            close(use(there, u), expected)
+
+
+def test_linearised_there() -> None:
+    x, u = ad.device_put((X, 2 * X), "cpu")
+    value, D, aux = ad.linearize(lambda x: (wave(x), x[0]), x, has_aux=True)
+    close((value, aux), (wave(X), X[0]))
+    close(D(u), ad.jvp(wave, (X,), (2 * X,))[1])
+    _, product = ad.linearize(lambda x, y: x * y, x, 3 * X)  # one of them lies there
+    close(product((u, X)), 6 * X**2 + X**2)
+    symmetric = ad.derivative(lambda A: A @ A, ad.device_put(np.eye(2), "cpu"))
+    close(symmetric.H(np.ones((2, 2))), 2 * np.ones((2, 2)))
+    np.testing.assert_allclose(
+        ad.linearize(wave, x)[1].matrix(sparse=True).toarray(), ad.jacobian(wave)(X)
+    )
+    jitted = ad.jit(lambda x, u: ad.derivative(wave, x)(u))
     for _ in range(3):
-        close(product(x, x), ad.jvp(wave, (X,), (X,))[1])
+        close(jitted(x, x), ad.jvp(wave, (X,), (X,))[1])
 
 
 def test_a_cotangent_on_a_device_belongs_to_a_value_there() -> None:

@@ -29,7 +29,6 @@ from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.jacobians.sparsity.maps import has_entries
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.capture import current, with_cells
-from adjoint.executors.xla.device_array import has_device_arrays
 from adjoint.executors.xla.placement import placed
 from adjoint.maps import LinearMap
 from adjoint.pipeline import prepare, run
@@ -258,21 +257,11 @@ def derivative(
                [6., 8.]])
     """
     check_callable(function, "derivative")
-    _refuse_placed(primals, "derivative")
+    primals, placement = placed(primals, current() is not None)
     chosen = all_of(primals)
     source = space_of(chosen.point, domain, "primals")
-    state = linearised(function, chosen)
+    state = linearised(function, chosen, placement=placement)
     return _as_map(state, source, codomain, getattr(function, "__name__", "f"))
-
-
-def _refuse_placed(primals: Any, name: str) -> None:
-    """Refuse arrays on devices where a map between spaces is made, whose elements are NumPy's."""
-    if has_device_arrays(primals):
-        raise ArgumentTypeError(
-            f"{name} gives a map between spaces of NumPy's arrays, and was given an array on a "
-            "device. Write ad.vjp(f, x) or ad.jvp(f, (x,), (u,)), which compute there; or a whole "
-            f"product under jit, ad.jit(lambda x, u: ad.{name}(...)); or np.asarray(x)."
-        )
 
 
 def _as_map(
@@ -288,7 +277,8 @@ def _as_map(
         target = space_of(state.value, codomain, "the function's value")
 
     derivative = LinearMap(domain, target, state.apply, state.transpose, name=f"∂{name}")
-    if isinstance(state, Linearisation) and has_entries(domain) and has_entries(target):
+    by_entries = has_entries(domain) and has_entries(target)
+    if isinstance(state, Linearisation) and not state.is_placed and by_entries:
         derivative._find_sparse = partial(state.sparse_matrix, (domain, target))
     return derivative
 
@@ -347,9 +337,9 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     """
     check_callable(function, "linearize")
     check_flag(has_aux, "has_aux")
-    _refuse_placed(primals, "linearize")
+    primals, placement = placed(primals, current() is not None)
     chosen = all_of(primals)
-    state = linearised(function, chosen, has_aux)
+    state = linearised(function, chosen, has_aux, placement)
     source = space_of(chosen.point, None, "primals")
     D = _as_map(state, source, None, getattr(function, "__name__", "f"))
     return (state.value, D, state.aux) if has_aux else (state.value, D)

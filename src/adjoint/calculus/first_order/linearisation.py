@@ -22,7 +22,7 @@ from adjoint.calculus.rows.passes import over_rows, rows_like
 from adjoint.calculus.rows.source import RowsMetError
 from adjoint.capture import Captured, current, with_cells
 from adjoint.executors.numpy import has_infinities
-from adjoint.executors.xla.placement import Placement
+from adjoint.executors.xla.placement import Placement, placed
 from adjoint.optimise import lengthened
 from adjoint.pipeline import Compiled, compile_program, prepare, run, watch_all
 from adjoint.program import Program, check_linear
@@ -101,12 +101,18 @@ class Linearisation:
         self.programs: LinearPrograms = compiled.facts
         outputs = len(captured.outputs)
         self.function, self.chosen, self.has_aux = function, chosen, has_aux
+        self.point = chosen.point if placement is None else placement.placed(chosen.point)
         self.output_types = captured.output_types
         self.residuals = list(results[outputs:])
         self.output_tree, self.output_count, aux_tree = split_outputs(captured, has_aux)
         values = with_cells(results[:outputs], captured.cells)
         self.value = pytrees.unflatten(self.output_tree, values[: self.output_count])
         self.aux = pytrees.unflatten(aux_tree, values[self.output_count :]) if has_aux else None
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it computes on a device."""
+        return self._placement is not None
 
     def _run(self, compiled: Compiled, arguments: Sequence[Any]) -> Sequence[Any]:
         if self._placement is None:
@@ -129,7 +135,7 @@ class Linearisation:
 
     def apply(self, tangent: Any) -> Any:
         """∂f(x)[u], in the structure of the value."""
-        leaves = matching_leaves(self.chosen.point, tangent, "the tangent")
+        leaves = matching_leaves(self.point, tangent, "the tangent")
         return pytrees.unflatten(self.output_tree, self.fill(self.push(leaves)))
 
     def transpose(self, cotangent: Any) -> Any:
@@ -138,7 +144,12 @@ class Linearisation:
         return self.chosen.unflatten(self.pull(leaves))
 
     def __reduce__(self) -> Any:
-        return _again, (self.function, tuple(self.chosen.args), self.has_aux)
+        args = (
+            self.chosen.args
+            if self._placement is None
+            else self._placement.placed(self.chosen.args)
+        )
+        return _again, (self.function, tuple(args), self.has_aux)
 
     def sparse_matrix(self, spaces: tuple[Space, Space]) -> Any:
         """The matrix in CSR format, between spaces whose coordinates are entries."""
@@ -163,7 +174,8 @@ class Linearisation:
 
 def _again(function: Any, primals: tuple[Any, ...], has_aux: bool) -> Linearisation:
     """A linearisation that was pickled: the function is linearised again where it arrives."""
-    return Linearisation(function, all_of(primals), has_aux)
+    primals, placement = placed(primals, False)
+    return Linearisation(function, all_of(primals), has_aux, placement)
 
 
 class RowsLinearisation:

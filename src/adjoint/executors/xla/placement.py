@@ -42,6 +42,14 @@ class Placement:
 
         return pytrees.tree_map(copy, tree)
 
+    def placed(self, tree: Any) -> Any:
+        """A tree with the arrays on devices that copies in it stand for."""
+        return pytrees.tree_map(self._original, tree)
+
+    def _original(self, leaf: Any) -> Any:
+        pair = self._pairs.get(id(leaf))
+        return leaf if pair is None else pair[1]
+
     def run(self, compiled: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a program, on the device; those without axes are NumPy's numbers."""
         with running_on(self.device):
@@ -52,8 +60,8 @@ class Placement:
     def _placed(self, argument: Any) -> Any:
         if not isinstance(argument, np.ndarray) or not argument.ndim:
             return argument
-        pair = self._pairs.get(id(argument))
-        return device_put(argument, self.device) if pair is None else pair[1]
+        original = self._original(argument)
+        return device_put(argument, self.device) if original is argument else original
 
 
 class Placed(NamedTuple):
