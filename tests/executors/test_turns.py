@@ -104,3 +104,16 @@ def test_the_same_runs_give_the_same_turns(monkeypatch: pytest.MonkeyPatch) -> N
         return loop([0.3, 0.05, 0.9, 0.0], 300)
 
     assert found() == found() == found()
+
+
+def test_two_threads_that_estimate_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that comes second finds the work estimated, and goes on with its own numbers."""
+    member = turn()
+
+    def in_between(program: object) -> int:
+        monkeypatch.setattr(turns, "runs_on_numpy", lambda program: RUNS)
+        assert not member.comes()  # what another thread does
+        return RUNS
+
+    monkeypatch.setattr(turns, "runs_on_numpy", in_between)
+    assert [member.comes() for _ in range(3)] == [False, False, True]

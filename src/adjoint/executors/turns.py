@@ -70,9 +70,9 @@ class Turn:
         It has not where another program had its turn since the last run of this one, that is in
         the same round of the user's loop.
         """
-        if self._program is not None:
-            self._fewest = runs_on_numpy(self._program)
-            self._seconds = seconds_of_run(self._program)
+        program = self._program  # looked at once: another thread may be here as well
+        if program is not None:
+            self._fewest, self._seconds = runs_on_numpy(program), seconds_of_run(program)
             self._program = None
         clock = _clock
         clock.runs += 1

@@ -47,8 +47,10 @@ where `late` marks the operands that are known late, and operands are variables 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Final
 
 from adjoint.base.arrays import ArrayType
@@ -165,6 +167,14 @@ PRIMITIVES: Final[dict[str, Primitive]] = {}
 UFUNCS: Final[dict[Any, Primitive]] = {}
 
 
+def _running_module() -> str:
+    """The name of the module whose own statements are being run; of a thread's functions none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_globals.get("__name__", ""))
+
+
 class Primitive:
     """A primitive operation. Declaring it registers it; a second one of the same name is refused.
 
@@ -184,6 +194,8 @@ class Primitive:
     collapsed: how it carries many directions and one sum of curvatures, for what holds programs.
     companion: the name of another function of the same operand, as a rule its slope up to a sign,
         which comes of the same evaluation: an executor may compute the two at once.
+    declared_in: the module that was being run when it was declared; a user's, if not of this
+        package, whatever functions of this package have helped.
     """
 
     __slots__ = (
@@ -191,6 +203,7 @@ class Primitive:
         "batch",
         "collapsed",
         "companion",
+        "declared_in",
         "derivative",
         "evaluate",
         "infer_rule",
@@ -235,6 +248,7 @@ class Primitive:
         if taylor is None:
             taylor = NO_DERIVATIVE if derivative is NO_DERIVATIVE else FROM_DERIVATIVE
         self.name = name
+        self.declared_in = _running_module()
         self.infer_rule = infer
         self.evaluate = evaluate
         self.linear = linear

@@ -11,7 +11,11 @@ import pytest
 
 import adjoint as ad
 from adjoint import pipeline
+from adjoint.base.arrays import type_of
 from adjoint.executors.disk import derivations, sources
+from adjoint.executors.disk.contents import UnknownContentError, program_digest, whole_content
+from adjoint.primitives import PRIMITIVES, Primitive
+from adjoint.program import Builder, Operation, Program, operation
 
 RNG = np.random.default_rng(5)
 X = RNG.random(4) + 0.5
@@ -183,3 +187,53 @@ def test_rules_of_the_user_are_not_kept(derived: list[Any]) -> None:
         slope = ad.grad(lambda x, rule=scaled: rule(x).sum())(X)
         np.testing.assert_array_equal(slope, np.full(4, factor))
         assert len(derived) > count
+
+
+def test_a_primitive_of_the_users_is_not_kept(derived: list[Any]) -> None:
+    """Its type rule is one of the package, and its derivative is not."""
+    names = []
+    try:
+        for factor in (2.0, 3.0):
+            names.append(f"planted {factor}")
+            op = operation(
+                Primitive(
+                    names[-1],
+                    infer=PRIMITIVES["sin"].infer_rule,
+                    evaluate=np.sin,
+                    linear=None,
+                    derivative=PRIMITIVES["sin"].derivative,
+                    batch=PRIMITIVES["sin"].batch,
+                    samples=PRIMITIVES["sin"].samples,
+                )
+            )
+            with pytest.raises(UnknownContentError):
+                whole_content(program(op, X))
+            assert program_digest(program(op, X)) is not None  # of what it does, that says all
+    finally:
+        for name in names:
+            del PRIMITIVES[name]
+    whole_content(program(operation(PRIMITIVES["sin"]), X))
+    assert not derived
+
+
+def program(op: Operation, value: Any) -> Program:
+    builder = Builder()
+    return builder.build(builder.emit(op, [builder.input(type_of(value))]))
+
+
+def test_programs_within_programs_many_times_over(derived: list[Any]) -> None:
+    """Reading takes more of the stack than writing; where it does not suffice, one derives anew."""
+
+    def nested(depth: int) -> Callable[[Any], Any]:
+        def f(x: Any) -> Any:
+            y = np.cos(np.sin(x)) * np.exp(-x)
+            if not depth:
+                return y
+            return ad.cond(x > 0.0, lambda z: nested(depth - 1)(z) * 1.1, lambda z: z * 2, y + x)
+
+        return f
+
+    for depth in (20, 40, 60, 75):
+        expected = ad.grad(nested(depth))(0.7)
+        ad.cache_clear()
+        assert ad.grad(nested(depth))(0.7) == expected

@@ -131,9 +131,13 @@ class _Contents:
 
     def _operation(self, operation: Operation) -> bytes:
         primitive = operation.primitive
-        if not _is_of_the_package(primitive):
+        if not self._means_the_same(primitive):
             raise UnknownContentError(f"{primitive} is declared elsewhere")
         return self.content((primitive.name, *chain.from_iterable(operation.params.items())))
+
+    def _means_the_same(self, primitive: Any) -> bool:
+        """Whether the package's sources say all of a primitive, its derivative too."""
+        return _is_of_the_package(primitive) and primitive.declared_in.startswith(HOME)
 
     def _once(self, program: Program) -> bytes:
         known = self._known.get(id(program))
@@ -162,6 +166,9 @@ class _Contents:
 
 class _Digests(_Contents):
     """Contents that hold of a program no more than a digest of what it does."""
+
+    def _means_the_same(self, primitive: Any) -> bool:
+        return _is_of_the_package(primitive)
 
     def _program(self, program: Program) -> bytes:
         return sha256(self._work(program)).digest()

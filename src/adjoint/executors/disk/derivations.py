@@ -52,7 +52,7 @@ class KeptDerivation:
             return
         try:
             content = whole_content(tuple(derivation))
-        except UnknownContentError:
+        except (RecursionError, UnknownContentError):
             return
         self._folder.store(self._key, content)
 
@@ -70,6 +70,6 @@ def _key(about: Any, program: Program) -> bytes | None:
         return None
     try:
         content = whole_content((about, program))
-    except UnknownContentError:
+    except (RecursionError, UnknownContentError):  # programs within programs, many times over
         return None
     return digest("derivation", content, own, *around)

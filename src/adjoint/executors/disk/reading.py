@@ -32,6 +32,7 @@ _FAULTS: Final = (
     AttributeError,
     ImportError,
     LookupError,
+    RecursionError,
     StructError,
     TypeError,
     ValueError,
