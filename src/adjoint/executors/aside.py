@@ -29,7 +29,10 @@ from adjoint.program.nested import held_programs
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
 _FEWEST: Final = 2  # rounds that NumPy makes in any case
-_SHARE: Final = 4  # compiling takes so many times as long as the rounds that NumPy makes before
+# Compiling takes so many times as long as the rounds that NumPy makes before. A loop around others
+# is likely to be recorded once more, with more paths, and its code would be of no use.
+_SHARE: Final = 8
+_SHARE_AROUND: Final = 0.5
 _EQUATION: Final = 3e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
@@ -52,7 +55,7 @@ class _LoopAside:
         self.spent = 0.0
         self.code: Tiered | None = None
 
-    def left(self, share: int = _SHARE) -> float:
+    def left(self, share: float = _SHARE) -> float:
         """The seconds that NumPy may take for it before it is compiled."""
         return self.compiling / share - self.spent
 
@@ -91,13 +94,10 @@ def loop_results(op: Operation, values: Sequence[Any], longest: int) -> tuple[An
 
 
 def _few(loop: _LoopAside, body: Program, longest: int) -> tuple[int, float]:
-    """How many rounds are made before it is compiled, and the seconds of one.
-
-    A loop around others is likely to be recorded once more, with more paths, and is put off longer.
-    """
+    """How many rounds are made before it is compiled, and the seconds of one."""
     if holds_long_loops(body, longest):
         of_round = _seconds_aside(body, longest)
-        return max(int(loop.left(1) / of_round), _FEWEST), of_round
+        return max(int(loop.left(_SHARE_AROUND) / of_round), _FEWEST), of_round
     of_round = seconds_of_run(body, longest)
     return max(int(loop.left() / of_round), _FEWEST), of_round
 
