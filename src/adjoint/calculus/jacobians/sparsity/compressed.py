@@ -150,7 +150,7 @@ class Compression:
                 entries, arrays = places.entries(matrix, inside, (top, left))
                 self.entries.append(entries)
                 self.arrays += arrays
-                if entries.count:
+                if entries.size:
                     insides.append(inside)
                 left += to.size
             top += of.size
@@ -207,7 +207,7 @@ def compressed_program(
     for output, of in enumerate(differentiated.output_types):
         for place in range(len(differentiated.crossings.tangents)):
             taken = entries[len(blocks)]
-            if not taken.count:
+            if not taken.size:
                 blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
                 continue
             if symmetric and pushed is not None:

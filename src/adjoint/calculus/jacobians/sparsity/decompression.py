@@ -34,11 +34,10 @@ _CHOICES: Final = 20  # in a row, up to which they take less time than looking i
 class BlockEntries(NamedTuple):
     """How a program takes the entries of a block: what it depends on, besides the products.
 
-    count: how many there are. width: in each row, where they are chosen; 0 where they are looked
-    up.
+    size: how many there are. width: in each row, where they are chosen; 0 where they are looked up.
     """
 
-    count: int
+    size: int
     width: int
 
 
@@ -139,7 +138,7 @@ def entries_taken(
         return _chosen(builder, parts[0], entries.width, of)
     flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
     whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    type_ = array_type((entries.count,), index_dtype(whole.shape[0]))
+    type_ = array_type((entries.size,), index_dtype(whole.shape[0]))
     places = Expression(builder, builder.input(type_))
     return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]
 
@@ -153,7 +152,7 @@ def _chosen(builder: Builder, products: Expression, width: int, of: ArrayType) -
     colours = Expression(builder, builder.input(array_type((width, height), np.dtype(np.int8))))
     chosen = []
     for k in range(width):
-        colour = take(colours, (k, (0, height, 1)))
+        colour: Any = take(colours, (k, (0, height, 1)))
         entry = take(lines, (0, (0, height, 1)))
         for number in range(1, count):
             line = take(lines, (number, (0, height, 1)))

@@ -48,7 +48,7 @@ def substituted_program(
     """
     kept = differentiated.outputs
     star = compressed_program(program, differentiated, kept, counts, entries, True)
-    sizes = [block.count for block in entries]
+    sizes = [block.size for block in entries]
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in star.inputs]
     values = builder.inline(differentiated.primal, inputs[: len(program.inputs)])
