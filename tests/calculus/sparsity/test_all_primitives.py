@@ -73,10 +73,8 @@ def test_no_entry_is_missed(case: Case) -> None:
         pattern = derivative.pattern(arguments.__getitem__, local).matrix.toarray()
         assert not (~pattern & (jacobian != 0)).any(), f"local={local}"
     compression = derivative.compression(arguments.__getitem__)
-    entries = [layout.count for layout in compression.layouts]
-    whole = compressed_program(
-        program, derivative.differentiated, kept, compression.counts, entries, False
-    )
+    counts, entries = compression.counts, compression.entries
+    whole = compressed_program(program, derivative.differentiated, kept, counts, entries, False)
     results = _run(whole, [*arguments, *compression.arrays])
     for layout, values, block in zip(compression.layouts, results, flat, strict=True):
         rtol = 1e-6 if block.dtype == np.float32 else 1e-7  # forward and reverse mode round apart

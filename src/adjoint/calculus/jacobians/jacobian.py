@@ -21,6 +21,7 @@ from adjoint.calculus.jacobians.planning import (
 )
 from adjoint.calculus.jacobians.sparsity import (
     check_sparse_mode,
+    dense_results,
     rows_of_blocks,
     settled,
     sparse_results,
@@ -40,7 +41,9 @@ def jacobian(
     """The Jacobian of a function, as arrays of shape `result.shape + argument.shape`.
 
     The function runs once, and its linear map in vectorised runs, in the order of products that
-    `mode` names; `ad.plan` shows what each of them costs.
+    `mode` names; `ad.plan` shows what each of them costs. With mode "auto", the products are the
+    few of `sparse=True` where it is plain from the program that each number of the result is made
+    of few of the arguments; the result is an array all the same.
 
     Args:
         function: plain NumPy code on real arrays; arguments and result may be pytrees.
@@ -93,9 +96,13 @@ def jacobian(
             lines = [chosen.unflatten(line) for line in rows_of_blocks(flat, count)]
             result = pytrees.unflatten(output_tree, lines)
             return (result, pytrees.unflatten(aux_tree, rest)) if has_aux else result
-        kind = ("jacobian", count, kept, mode)
-        compiled = prepare(kind, captured, jacobian_program, chosen.recapture, function)
-        results = run(compiled, [*chosen.leaves, *captured.constants])
+        results: Any = None
+        if mode is Mode.AUTO:
+            results = dense_results(chosen, captured, kept, function)
+        if results is None:
+            kind = ("jacobian", count, kept, mode)
+            compiled = prepare(kind, captured, jacobian_program, chosen.recapture, function)
+            results = run(compiled, [*chosen.leaves, *captured.constants])
         aux = len(captured.outputs) - kept
         rows = [results[aux + n * count : aux + (n + 1) * count] for n in range(kept)]
         result = pytrees.unflatten(output_tree, [chosen.unflatten(row) for row in rows])

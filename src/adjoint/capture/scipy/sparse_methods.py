@@ -59,6 +59,7 @@ def _extremum(name: str) -> Any:
                 "not explicit=True. Make it dense with toarray()."
             )
         whole = self.canonical()
+        axis = _one_axis(whole, name, axis)
         if axis is not None:
             return _along(whole, name, axis)
         if not whole.pattern.nnz:
@@ -73,6 +74,14 @@ def _extremum(name: str) -> Any:
 
 
 _BETWEEN: Final = {"max": np.maximum, "min": np.minimum}
+
+
+def _one_axis(whole: SparseTraced, name: str, axis: Any) -> Any:
+    """The axis that a tuple of axes comes to: its only one, or None for both."""
+    if not isinstance(axis, tuple):
+        return axis
+    getattr(whole.pattern, name)(axis=axis)  # SciPy looks at the axes, which few formats take
+    return axis[0] if len(axis) == 1 else None
 
 
 def _along(whole: SparseTraced, name: str, axis: Any) -> Any:

@@ -19,7 +19,8 @@ class Mode(Enum):
         AUTO: the elimination of vectors, if it saves a quarter of the operations of all others;
         else, where fewer numbers cross somewhere than go in and come out, the cheapest order of
         products, if it saves as much and holds no more than four times the numbers of forward or
-        reverse mode; else one of these two. A mode that lacks a rule of a function by
+        reverse mode; else one of these two, or the few products of a Jacobian that is plainly
+        sparse. A mode that lacks a rule of a function by
         `ad.primitive` or `ad.linear` is not taken.
 
     Example:

@@ -1,5 +1,6 @@
 """Sparse derivatives: patterns, colourings, and Jacobians and Hessians by few products."""
 
+from adjoint.calculus.jacobians.sparsity.dense import dense_results
 from adjoint.calculus.jacobians.sparsity.derivatives import (
     check_sparse_mode,
     rows_of_blocks,
@@ -7,4 +8,4 @@ from adjoint.calculus.jacobians.sparsity.derivatives import (
     sparse_results,
 )
 
-__all__ = ["check_sparse_mode", "rows_of_blocks", "settled", "sparse_results"]
+__all__ = ["check_sparse_mode", "dense_results", "rows_of_blocks", "settled", "sparse_results"]

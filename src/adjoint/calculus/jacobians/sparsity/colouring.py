@@ -34,6 +34,7 @@ _LARGEST: Final = 2**26
 _TURNS: Final = 6
 _TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
 _COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
+_GROUP: Final = 2**14  # entries, and rows, that are looked at in one step
 _PEELED: Final = 10**5  # edges of a graph whose smallest vertices are found
 _BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
 
@@ -255,7 +256,7 @@ def _periodic(size: int, counts: range, is_valid: Callable[[Any, int], bool]) ->
     greedy order, five for the five-point stencil.
     """
     for count in counts:
-        colours = np.arange(size) % count
+        colours = np.tile(np.arange(count), -(-size // count))[:size]
         if is_valid(colours, count):
             return Colouring(colours, count)
     return None
@@ -301,20 +302,20 @@ def smallest_last(starts: Sequence[int], members: Sequence[int]) -> list[int]:
 
 def column_colouring(pattern: Any) -> Colouring:
     """Colours of the columns of a CSR matrix, of which those that meet in a row differ."""
-    columns = pattern.tocsc()
-    degrees = np.diff(columns.indptr)
+    degrees = np.bincount(pattern.indices, minlength=pattern.shape[1])
     least = int(np.diff(pattern.indptr).max(initial=0))
 
     if least == np.count_nonzero(degrees):  # a row is full: each column for itself
         return Colouring(np.where(degrees > 0, np.cumsum(degrees > 0) - 1, -1), least)
 
-    def greedy(order: Any, any_count: bool) -> Colouring | None:
-        return _numbered(_run(_distance_two, 2, any_count, order, columns.indptr, columns.indices))
+    columns = cache(pattern.tocsc)
 
-    rows, members = places_of(pattern)
+    def greedy(order: Any, any_count: bool) -> Colouring | None:
+        starts, members = columns().indptr, columns().indices
+        return _numbered(_run(_distance_two, 2, any_count, order, starts, members))
 
     def is_valid(colours: Any, count: int) -> bool:
-        return bool(alone(rows, colours[members], count).all())
+        return _differ_in_rows(pattern, colours, count)
 
     colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
     if colouring is None:
@@ -322,6 +323,24 @@ def column_colouring(pattern: Any) -> Colouring:
         periods = _periods(least + 1, best.count, pattern.nnz)
         colouring = _periodic(len(degrees), periods, is_valid) or best
     return _without_empty(colouring, degrees)
+
+
+def _differ_in_rows(pattern: Any, colours: Any, count: int) -> bool:
+    """Whether no two entries of a row of a CSR matrix have one colour.
+
+    It goes by groups of rows, so that the numbers stay in the caches, in memory that the process
+    has: the first touch of fresh memory takes longer than all else here.
+    """
+    starts, first = pattern.indptr, 0
+    while first < pattern.shape[0]:
+        near = starts[first : first + _GROUP + 1]
+        last = first + max(int(np.count_nonzero(near <= int(near[0]) + _GROUP)) - 1, 1)
+        rows = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+        keys = rows * count + colours[pattern.indices[starts[first] : starts[last]]]
+        if np.bincount(keys).max(initial=0) > 1:
+            return False
+        first = last
+    return True
 
 
 def _meeting(pattern: Any) -> Any:

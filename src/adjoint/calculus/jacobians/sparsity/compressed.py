@@ -1,14 +1,13 @@
 """Sparse Jacobians from few products: their programs, and the matrices made of the results.
 
 The program takes, behind the arguments and the constants of the function, the seeds (for each
-colour, which columns or rows it has) and for each block the places of its entries in the products.
-So it depends on how many colours and entries there are, and not on which.
+colour, which columns or rows it has) and for each block where its entries are in the products. So
+it depends on how many colours and entries there are, and not on which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,18 @@ from adjoint.calculus.jacobians.planning.cuts import CutProgram
 from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
 from adjoint.calculus.jacobians.sparsity.acyclic import Substitution
-from adjoint.calculus.jacobians.sparsity.colouring import places_of
-from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype
+from adjoint.calculus.jacobians.sparsity.decompression import (
+    BlockEntries,
+    BlockPlaces,
+    entries_taken,
+)
 from adjoint.calculus.jacobians.sparsity.products import Products
 from adjoint.capture import Traced
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
-from adjoint.capture.scipy.sparse_patterns import numbered, scipy_sparse
 from adjoint.primitives.elementwise.conversion import cast
-from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import hard
-from adjoint.primitives.structure.gathering import GATHER
-from adjoint.primitives.structure.moving import reshape, zeros
-from adjoint.primitives.structure.slicing import concatenate
+from adjoint.primitives.structure.moving import zeros
 from adjoint.program import Atom, Builder, Program
 
 
@@ -120,8 +119,8 @@ class Compression:
     """How the blocks of a sparse matrix are computed.
 
     arrays: of seeds and places, which the program takes. layouts: of the blocks, for each output
-    and in it for each input. products: which there are. substitution: another way, for a Hessian of
-    arguments of one dtype.
+    and in it for each input; entries: how the program takes theirs. products: which there are.
+    substitution: another way, for a Hessian of arguments of one dtype.
     """
 
     def __init__(
@@ -138,24 +137,28 @@ class Compression:
             if colouring is not None and colouring.count:
                 self.arrays += seeds_of(colouring, types)
         self.layouts: list[BlockLayout] = []
-        places = _BlockPlaces(pattern, products, symmetric)
+        self.entries: list[BlockEntries] = []
+        places = BlockPlaces(pattern, products, symmetric)
         insides = []
         top = 0
         for of in outputs:
             left = 0
             for to in inputs:
                 inside = places.inside(top, left, of.size, to.size)
-                layout, numbers = places.block(inside, top, left, of.size, to.size)
-                self.layouts.append(layout)
-                if layout.count:
-                    self.arrays.append(numbers)
+                matrix = places.block(inside, (top, left), (of.size, to.size))
+                self.layouts.append(BlockLayout(matrix))
+                entries, arrays = places.entries(matrix, inside, (top, left))
+                self.entries.append(entries)
+                self.arrays += arrays
+                if entries.size:
                     insides.append(inside)
                 left += to.size
             top += of.size
         self.substitution: Substitution | None = None
         if products.trees is not None and len({x.dtype for x in inputs}) == 1:
             colouring, trees = products.trees
-            self.substitution = Substitution(colouring, trees, seeds_of(colouring, inputs), insides)
+            seeds = seeds_of(colouring, inputs)
+            self.substitution = Substitution(colouring, trees, seeds, insides)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -165,10 +168,13 @@ class Compression:
 
 
 def seeds_of(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
-    """For each array, which of its entries have each colour, as ones among zeros."""
+    """For each array, which of its entries have each colour, as ones among zeros.
+
+    They are bytes, which the program makes numbers of: most of what cheap products read is seeds.
+    """
     seeds, first = [], 0
     for type_ in types:
-        seed = np.zeros((colouring.count, type_.size), type_.dtype)
+        seed = np.zeros((colouring.count, type_.size), np.int8)
         colours = colouring.colours[first : first + type_.size]
         kept = np.flatnonzero(colours >= 0)
         seed[colours[kept], kept] = 1
@@ -177,71 +183,18 @@ def seeds_of(colouring: Any, types: Sequence[ArrayType]) -> list[Any]:
     return seeds
 
 
-class _BlockPlaces:
-    """Where the entries of a pattern stand in the products of a block's row and column."""
-
-    def __init__(self, pattern: Any, products: Products, symmetric: bool) -> None:
-        self.rows, self.columns = places_of(pattern)
-        self.products = products
-        self.symmetric = symmetric
-
-    def inside(self, top: int, left: int, height: int, width: int) -> Any:
-        """For each entry, whether it is in a block."""
-        inside = (self.rows >= top) & (self.rows < top + height)
-        inside &= (self.columns >= left) & (self.columns < left + width)
-        return inside
-
-    def block(
-        self, inside: Any, top: int, left: int, height: int, width: int
-    ) -> tuple[BlockLayout, Any]:
-        """The pattern of a block, and its entries' places in what the program puts together."""
-        rows, columns = self.rows[inside], self.columns[inside]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows - top, minlength=height))])
-        short = scipy_sparse().get_index_dtype(maxval=max(len(rows), width))
-        indices, starts = (columns - left).astype(short), starts.astype(short)
-        matrix = scipy_sparse().csr_array(
-            (np.ones(len(rows)), indices, starts), shape=(height, width)
-        )
-        matrix.has_canonical_format = True
-        pattern = numbered(matrix)
-        pattern.has_canonical_format = True
-        return BlockLayout(pattern), self._numbers(inside, (top, left), (height, width))
-
-    def _numbers(self, inside: Any, corner: tuple[int, int], shape: tuple[int, int]) -> Any:
-        """For each entry of a block, its number among all numbers in the block's products.
-
-        These are column products, and behind them row products; of a Hessian, behind the products
-        for the rows of the block those for its columns, unless they are the same.
-        """
-        rows, columns = self.rows[inside], self.columns[inside]
-        (top, left), (height, width) = corner, shape
-        by_column = self.products.by_column[inside]
-        of_columns, of_rows = self.products.columns, self.products.rows
-        counts = [0 if x is None else x.count for x in (of_columns, of_rows)]
-        if self.symmetric:
-            of_rows, counts[1] = of_columns, 0 if top == left else counts[0]
-        behind = 0 if self.symmetric and top == left else counts[0] * height
-        pushed = pulled = np.zeros(len(rows), np.int64)
-        if of_columns is not None:
-            pushed = of_columns.colours[columns] * height + (rows - top)
-        if of_rows is not None:
-            pulled = of_rows.colours[rows] * width + (columns - left) + behind
-        total = counts[0] * height + counts[1] * width
-        return np.where(by_column, pushed, pulled).astype(index_dtype(total))
-
-
 def compressed_program(
     program: Program,
     differentiated: Differentiated,
     kept: int,
     counts: tuple[int, int],
-    sizes: Sequence[int],
+    entries: Sequence[BlockEntries],
     symmetric: bool,
 ) -> Program:
     """(arguments, constants, seeds, places) -> (auxiliary outputs, entries of the blocks).
 
-    kept: how many outputs are differentiated. counts: of column and row products. sizes: how many
-    entries each block has.
+    kept: how many outputs are differentiated. counts: of column and row products. entries: those
+    of each block.
     """
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in program.inputs]
@@ -253,8 +206,8 @@ def compressed_program(
     blocks: list[Atom] = []
     for output, of in enumerate(differentiated.output_types):
         for place in range(len(differentiated.crossings.tangents)):
-            size = sizes[len(blocks)]
-            if not size:
+            taken = entries[len(blocks)]
+            if not taken.size:
                 blocks.append(zeros(builder, array_type((0,), of.dtype)).atom)
                 continue
             if symmetric and pushed is not None:
@@ -262,7 +215,7 @@ def compressed_program(
             else:
                 parts = [] if pushed is None else [pushed[output]]
                 parts += [] if pulled is None else [pulled[place]]
-            blocks.append(_entries(builder, parts, size, of))
+            blocks.append(entries_taken(builder, parts, taken, of))
     return builder.build([*values[kept : differentiated.outputs], *blocks])
 
 
@@ -280,8 +233,11 @@ class ProductMaker:
     def _seeds(self, count: int, types: Sequence[ArrayType]) -> list[Expression]:
         """The seeds, whose zeros are hard, as inputs of the program."""
         self.builder.derived = True
-        given = [self.builder.input(array_type((count, *x.shape), x.dtype)) for x in types]
-        return [hard(Expression(self.builder, atom)) for atom in given]
+        seeds = []
+        for of in types:
+            given = self.builder.input(array_type((count, *of.shape), np.dtype(np.int8)))
+            seeds.append(hard(cast(Expression(self.builder, given), of.dtype)))
+        return seeds
 
     def pushed(self, count: int) -> list[Any]:
         """For each output, its tangents for each colour of columns; None where these are zeros."""
@@ -302,12 +258,3 @@ class ProductMaker:
                 total = total + seed
             rows.append(cast(total, result.type.dtype))
         return self.making.pull(self.cut.segments[0], rows)
-
-
-def _entries(builder: Builder, parts: Sequence[Any], size: int, of: ArrayType) -> Atom:
-    """The entries of a block, taken by their numbers out of all products of the block."""
-    flat = [reshape(cast(part, of.dtype), (prod(part.shape),)) for part in parts]
-    whole = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    type_ = array_type((size,), index_dtype(whole.shape[0]))
-    places = Expression(builder, builder.input(type_))
-    return bind(GATHER, whole, places).atom  # type: ignore[no-any-return]

@@ -146,13 +146,13 @@ def sparse_results(
     count = len(chosen.leaves)
     derivative = prepared(chosen, captured, kept, mode, gradient, function)
     compression = derivative.compression(partial(input_of, chosen, captured))
-    sizes = tuple(layout.count for layout in compression.layouts)
+    entries = tuple(compression.entries)
     arrays, substitution = compression.arrays, compression.substitution
     if not outermost:
         substitution = None  # whose errors are bounded for the Hessian, not for what comes of it
     if substitution is not None:
         arrays = [*arrays, *substitution.arrays]
-    facts = (compression.counts, sizes, substitution and substitution.sizes)
+    facts = (compression.counts, entries, substitution and substitution.sizes)
     kind = ("sparse entries", count, kept, gradient, *facts)
     compiled = prepare(kind, captured, _derive_entries, chosen.recapture, function)
     results = run(compiled, [*chosen.leaves, *captured.constants, *arrays])
@@ -194,20 +194,20 @@ def _derive(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]
 
 
 def _derive_entries(program: Program, kind: Any) -> tuple[Program, tuple[int, ...], Any]:
-    _, count, kept, gradient, counts, sizes, substitution = kind
+    _, count, kept, gradient, counts, entries, substitution = kind
     if gradient is None:
         differentiated = Differentiated(program, count, kept)
-        whole = compressed_program(program, differentiated, kept, counts, sizes, False)
+        whole = compressed_program(program, differentiated, kept, counts, entries, False)
     else:
         first = gradient(program, count)
         differentiated = Differentiated(first, count, count)
         if substitution is None:
             symmetric = _is_symmetric(program)
-            entries = compressed_program(first, differentiated, count, counts, sizes, symmetric)
+            bare = compressed_program(first, differentiated, count, counts, entries, symmetric)
         else:
-            entries = substituted_program(first, differentiated, counts, sizes, substitution)
-        whole = _with_auxiliary(program, entries)
-    aux = len(whole.outputs) - len(sizes)
+            bare = substituted_program(first, differentiated, counts, entries, substitution)
+        whole = _with_auxiliary(program, bare)
+    aux = len(whole.outputs) - len(entries)
     return whole, tuple(range(aux, len(whole.outputs))), None
 
 

@@ -57,7 +57,9 @@ def sparse_matrix(
     ways = ((products.columns, inputs, push, True), (products.rows, outputs, pull, False))
     for colouring, types, apply, by_column in ways:
         if colouring is not None and colouring.count:
-            lines = _lines(apply(seeds_of(colouring, types), colouring.count), colouring)
+            ones = zip(seeds_of(colouring, types), types, strict=True)
+            seeds = [seed.astype(of.dtype) for seed, of in ones]
+            lines = _lines(apply(seeds, colouring.count), colouring)
             chosen = products.by_column == by_column
             own, other = columns[chosen], rows[chosen]
             if not by_column:

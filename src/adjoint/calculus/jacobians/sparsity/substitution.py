@@ -20,6 +20,7 @@ from adjoint.base.arrays import array_type
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
 from adjoint.calculus.jacobians.sparsity.acyclic import SubstitutionSizes
 from adjoint.calculus.jacobians.sparsity.compressed import ProductMaker, compressed_program
+from adjoint.calculus.jacobians.sparsity.decompression import BlockEntries
 from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.comparison import ALL
@@ -38,14 +39,16 @@ def substituted_program(
     program: Program,
     differentiated: Differentiated,
     counts: tuple[int, int],
-    sizes: Sequence[int],
+    entries: Sequence[BlockEntries],
     substitution: SubstitutionSizes,
 ) -> Program:
     """(arguments, constants, seeds and places of a star, seeds and arrays of a substitution).
 
-    The results are the entries of the blocks. counts, sizes: as for `compressed_program`.
+    The results are the entries of the blocks. counts, entries: as for `compressed_program`.
     """
-    star = compressed_program(program, differentiated, differentiated.outputs, counts, sizes, True)
+    kept = differentiated.outputs
+    star = compressed_program(program, differentiated, kept, counts, entries, True)
+    sizes = [block.size for block in entries]
     builder = Builder()
     inputs = [builder.input(variable.type) for variable in star.inputs]
     values = builder.inline(differentiated.primal, inputs[: len(program.inputs)])

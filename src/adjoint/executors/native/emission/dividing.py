@@ -191,6 +191,8 @@ class DividedLoop:
         """The numbers that a part gathered, beside those of others; how many bytes they are."""
         block = self.part.block
         for node in self.loop.starts:
+            if node.kind is not Kind.REDUCE:  # what is scattered is in its place
+                continue
             gathered = self.part.accumulators.gathered(node)
             self.results += [(node, key, value) for key, value in gathered]
         parts = [(part, value.dtype) for _, _, value in self.results for part in value.parts]
