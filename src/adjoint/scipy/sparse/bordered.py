@@ -24,6 +24,7 @@ from adjoint.calculus.implicit.systems import (
     Operator,
     SolveRows,
 )
+from adjoint.primitives.linear_algebra.sparse.eigen import rounding_of
 
 # Eigenvalues that are closer than this, of the largest one, are one value: rounding decides which
 # vectors belong to them.
@@ -62,7 +63,7 @@ class BorderedSolver(LinearSolver):
             solve = self._factorised(bound) if self.sparse else Direct().prepare(bound)
         except (SingularError, RuntimeError):  # the latter in SuperLU's words
             raise _degenerate(bound) from None
-        trial = _random(bound)
+        _, trial = _Along(bound).split(_random(bound))
         solution = solve(trial.reshape(1, 1, -1)).ravel()
         self._refuse(bound, trial, solution, trial - bound.times(solution), np.inf)
         return solve
@@ -90,14 +91,14 @@ class BorderedSolver(LinearSolver):
         return each_row(lambda right: factors.solve(right.view(dtype)).view(right.dtype))
 
     def _iterated(self, bound: BoundOperator) -> SolveRows:
-        trial = _random(bound)
+        along = _Along(bound)
+        _, trial = along.split(_random(bound))
         # Singular systems are told by what is left at the end: a direction that is lost.
         length = float(np.linalg.norm(trial))
         solution, _ = minres(bound, trial, lambda r: r, _TIGHT * length, 10 * bound.size)
         goal = _TRIAL * length / bound.size**0.5
         self._refuse(bound, trial, solution, trial - bound.times(solution), goal)
         solve = Krylov(Method.MINRES).prepare(bound)
-        along = _Along(bound)
 
         def both(right: Rows) -> Rows:
             known, rest = along.split(right)
@@ -111,15 +112,22 @@ class BorderedSolver(LinearSolver):
     def _refuse(
         self, bound: BoundOperator, trial: Rows, solution: Rows, rest: Rows, goal: float
     ) -> None:
-        """DegenerateError where a system makes much of a random vector, or loses a part of it."""
+        """DegenerateError where a system makes much of a random vector, or loses a part of it.
+
+        The vector has nothing along the eigenvector, nor in the corner: what is made of those does
+        not depend on how far other eigenvalues are, and has other units.
+        """
         values, value, vector = (np.asarray(x) for x in bound.fixed[-3:])
         weighted = bound.apply([np.zeros_like(vector), np.ones((), vector.dtype)])[0]
         length = float(np.linalg.norm(weighted) / np.linalg.norm(vector))
         size = length * float(np.max(np.abs(values))) or bound.scale
-        growth = float(np.linalg.norm(solution) / np.linalg.norm(trial)) * size
+        given = float(np.linalg.norm(trial))
+        across = np.asarray(bound.solution.leaves(solution)[0])
+        growth = float(np.linalg.norm(across)) / given * bound.size**0.5
+        norm = float(np.linalg.norm(bound.times(trial))) / given * bound.size**0.5
         left = float(np.linalg.norm(rest))
         lost = left > goal and np.linalg.norm(bound.times(rest)) <= _STILL * size * left
-        if lost or not growth * bound.size**0.5 * CLOSE < 1:
+        if lost or not growth * max(CLOSE * size, rounding_of(norm)) < 1:
             raise _degenerate(bound)
         if left > goal:
             raise NotConvergedError(

@@ -32,6 +32,7 @@ from adjoint.primitives.calls.custom import Marks, Pushed
 from adjoint.primitives.calls.solving import IMPLICIT, LINEAR_SOLVE
 from adjoint.primitives.elementwise.conversion import cast, conjugate, real
 from adjoint.primitives.expression import Expression, bind
+from adjoint.primitives.linear_algebra.sparse.eigen import rounding_of
 from adjoint.primitives.structure.moving import sum_axes, zeros
 from adjoint.primitives.structure.slicing import stack, take
 from adjoint.program import Builder
@@ -114,6 +115,14 @@ def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: EigenvalueChoice,
             f"found by scipy.sparse.linalg.eigsh: {error}. Allow more with maxiter, ask for those "
             "near a value with sigma, or for more of them."
         ) from None
+
+
+def _norm(pencil: Pencil, operands: Sequence[Any]) -> float:
+    """The size of A in units of M, about: the root of the mean square of what it does, times n."""
+    (size,) = pencil.unknown.shape
+    trial = np.random.default_rng(2).standard_normal(size)
+    image, *weighted = (part @ trial for part in pencil.given(operands))
+    return float(np.linalg.norm(image) / np.linalg.norm((*weighted, trial)[0]) * size**0.5)
 
 
 # --- the pairs ------------------------------------------------------------------------------------
@@ -258,7 +267,8 @@ class Selection(DefinedFunction):
         edges = np.abs(self._sizes(others)[:, None] - self._sizes(np.asarray(values)))
         gaps = np.diff(np.sort(values))
         least = min(np.min(gaps, initial=np.inf), np.min(edges, initial=np.inf))
-        if least <= CLOSE * np.max(np.abs(values), initial=0.0):
+        rounding = rounding_of(_norm(self.pairs.pencil, given))
+        if least <= max(CLOSE * np.max(np.abs(values), initial=0.0), rounding):
             raise DegenerateError(
                 "A derivative of eigenvalues of an operator was asked for where two of them "
                 f"coincide, or are equally far up in the order asked for: within {least:.1e}. "

@@ -207,6 +207,11 @@ def _ordered(matrix: Any, which: str, sigma: float | None, bound: float) -> tupl
     )
 
 
+def rounding_of(norm: float) -> float:
+    """How far rounding may move an eigenvalue, or a singular value, of a matrix of this norm."""
+    return 32 * float(np.finfo(float).eps) * norm
+
+
 def _simple_evaluate(
     entries: Any,
     rows: Any,
@@ -227,7 +232,8 @@ def _simple_evaluate(
     largest = np.max(np.abs(values), initial=0.0)
     gaps = [np.diff(np.sort(values)), *(np.abs(sizes - other) for other in others)]
     least = np.min(np.concatenate(gaps), initial=np.inf)
-    if least <= _CLOSE * largest:
+    sums = np.bincount(rows, np.abs(entries), len(vectors))
+    if least <= max(_CLOSE * largest, rounding_of(float(np.max(sums, initial=0.0)))):
         distances = np.min(np.abs(sizes[:, None] - others), axis=1, initial=np.inf)
         near = values[np.argmin(distances)]
         raise DegenerateError(
