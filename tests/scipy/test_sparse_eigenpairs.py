@@ -44,6 +44,11 @@ def dense(A: Any, M: Any, part: slice) -> Any:
     return invariant(values[part], (np.conj(inverse.T) @ vectors)[:, part])
 
 
+def rectangular_of(A: Any) -> Any:
+    rows, columns = np.nonzero(np.ones((N + 1, N)))
+    return sp.csr_array((A[rows, columns], (rows, columns)), shape=(N + 1, N))
+
+
 class Case(NamedTuple):
     pairs: Callable[[Any], Any]
     matrix: Callable[[Any], Any]
@@ -240,3 +245,66 @@ def test_failures() -> None:
         ad.grad(lambda c: sla.eigsh(stiffness(c), 1, M=sp.eye_array(N + 1) * c[0])[0][0])(C)
     with pytest.raises(ValueError, match="expected square"):
         ad.grad(lambda c: sla.eigsh(as_operator(rectangular(c)), 1)[0][0])(C)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1.0, 1e8, 1e12, 1e16])
+@pytest.mark.parametrize(
+    "wrap",
+    [operator, lambda apply: sp.csc_array(apply(np.eye(N) + 0j))],
+    ids=["operator", "complex"],
+)
+def test_units_do_not_matter(wrap: Any, unit: float) -> None:
+    def largest(d: Any) -> Any:
+        return sla.eigsh(wrap(lambda x: (unit * d * x.T).T), 2, which="LA")[0][-1]
+
+    expected = np.zeros(N)
+    expected[-1] = unit
+    slope = ad.grad(largest)(np.arange(1.0, N + 1))
+    np.testing.assert_allclose(slope, expected, atol=1e-9 * unit)
+
+
+COUPLED = np.ones((N, N)) + 2 * np.eye(N)[:, :1] @ np.eye(N)[:1]
+
+
+@pytest.mark.parametrize("zero", [0j, 0.0])
+def test_values_that_are_zero_up_to_rounding_are_one_value(zero: Any) -> None:
+    """Of two components of a graph, say: their gap is of the size of themselves."""
+    twice = np.diag([0.0, 0.0, *range(1, N - 1)])
+    rows, columns = np.nonzero(COUPLED)
+    for k, which, sigma in ((1, "SA", None), (2, "SM", None), (1, "LM", -0.1)):
+
+        def least(t: Any, k: int = k, which: str = which, sigma: Any = sigma) -> Any:
+            entries = (twice + t * COUPLED + zero)[rows, columns]
+            matrix = sp.csr_array((entries, (rows, columns)), shape=(N, N))
+            return sla.eigsh(matrix, k, which=which, sigma=sigma)[0][0]
+
+        with pytest.raises(ad.errors.DegenerateError):
+            ad.grad(least)(0.0)
+
+
+@pytest.mark.parametrize("wrap", [rectangular_of, as_operator])
+@pytest.mark.parametrize("zero", [0j, 0.0])
+def test_singular_values_that_are_zero_have_no_slope(wrap: Any, zero: Any) -> None:
+    deficient = TALL @ np.diag([0.0, *range(1, N)]) @ np.linalg.qr(SKEW)[0]
+    moved = RNG.standard_normal((N + 1, N))
+
+    def smallest(t: Any, start: Any = deficient) -> Any:
+        return sla.svds(wrap(start + t * moved + zero), 1, which="SM")
+
+    for of in (lambda t: smallest(t)[1][0], lambda t: np.sum(np.abs(smallest(t)[0][:3]) ** 2)):
+        with pytest.raises(ad.errors.DegenerateError, match="zero up to rounding"):
+            ad.grad(of)(0.0)
+    assert abs(smallest(0.0)[1][0]) < 1e-12  # which it has
+    slope = ad.grad(lambda t: smallest(t)[1][0])(0.5)
+    expected = ad.grad(lambda t: np.linalg.svdvals(deficient + t * moved)[-1])(0.5)
+    np.testing.assert_allclose(slope, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("which", ["LM", "SM"])
+def test_singular_values_of_complex_matrices_are_in_order(which: str) -> None:
+    matrix = TALL + 1j * TALL[::-1]
+    expected = sla.svds(sp.csr_array(matrix), 3, which=which)[1]
+    values, _ = ad.jvp(
+        lambda t: sla.svds(rectangular_of(t * matrix), 3, which=which)[1], (1.0,), (1.0,)
+    )
+    np.testing.assert_allclose(values, expected)

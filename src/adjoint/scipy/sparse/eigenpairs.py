@@ -99,14 +99,17 @@ def _for_scipy(part: Operator, fixed: Sequence[Any]) -> Any:
 
 
 def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: EigenvalueChoice, count: int) -> Any:
-    """Values and vectors, from a start that is the same at every run."""
+    """Values and vectors, from a start that is the same at every run, the least value first.
+
+    SciPy gives those of complex matrices in no order.
+    """
     solvers = import_module("scipy.sparse.linalg")
     matrix, *mass = pencil.given(operands)
     size = matrix.shape[0]
     start = np.random.default_rng(0).standard_normal(size).astype(pencil.unknown.dtype)
     how = {"which": choice.which, "sigma": choice.sigma, "tol": choice.tol}
     try:
-        return solvers.eigsh(
+        values, vectors = solvers.eigsh(
             matrix, count, M=mass[0] if mass else None, v0=start, maxiter=choice.maxiter, **how
         )
     except solvers.ArpackNoConvergence as error:
@@ -115,6 +118,8 @@ def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: EigenvalueChoice,
             f"found by scipy.sparse.linalg.eigsh: {error}. Allow more with maxiter, ask for those "
             "near a value with sigma, or for more of them."
         ) from None
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
 
 
 def _norm(pencil: Pencil, operands: Sequence[Any]) -> float:

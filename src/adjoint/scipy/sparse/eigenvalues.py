@@ -15,6 +15,7 @@ from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.primitives.linear_algebra.sparse.eigen import SPARSE_EIGH
 from adjoint.scipy.sparse.constructors import as_matrix, block_array
 from adjoint.scipy.sparse.eigenpairs import EigenvalueChoice, eigenpairs
+from adjoint.scipy.sparse.smallest import differentiable_values
 
 
 def _given(A: Any) -> Any:
@@ -173,12 +174,19 @@ def _smallest(matrix: Any, k: int, with_vectors: Any) -> Any:
     _, inner = _pairs_of(gram, None, k, "SA")
     images = tall @ inner
     # Their squares are the eigenvalues.
-    values = np.sqrt(np.sum(np.real(images) ** 2 + np.imag(images) ** 2, axis=0))
+    values = _lengths(images)
+    trial = np.random.default_rng(2).standard_normal((tall.shape[1], 1)).astype(inner.dtype)
+    size = _lengths(tall @ trial)[0]  # the root of the sum of all squares, about
+    values = differentiable_values(values, size)
     if with_vectors is False:
         return values
     outer = images / values
     left, right = (outer, inner) if is_tall else (inner, outer)
     return left, values, np.conjugate(right.T)
+
+
+def _lengths(columns: Any) -> Any:
+    return np.sqrt(np.sum(np.real(columns) ** 2 + np.imag(columns) ** 2, axis=0))
 
 
 def _as_of_columns(value: Any, X: Any) -> Any:
