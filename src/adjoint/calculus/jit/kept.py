@@ -357,10 +357,11 @@ def _anew(target: Any, call: Call) -> Any:
     return capture_call(target, call, keep=False, at_once=False).results
 
 
-def mode() -> tuple[float, bool, tuple[str, ...], tuple[str, ...]]:
+def mode() -> tuple[Any, ...]:
     """The settings that change programs, and which code they come of."""
     chosen = settings()
-    return chosen.kink, chosen.native is not False, chosen.enter, chosen.leave
+    zeros, loops = chosen.strong_zeros, chosen.native is not False
+    return chosen.kink, zeros, loops, chosen.enter, chosen.leave
 
 
 def _name(function: Any) -> str:

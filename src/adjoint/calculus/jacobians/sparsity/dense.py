@@ -49,6 +49,10 @@ def dense_results(chosen: Chosen, captured: Captured, kept: int, function: Any) 
     least = min(sum(to.size for to in chosen.types), sum(of.size for of in outputs))
     if least < _LEAST or not settings().strong_zeros:
         return None
+    if len({type_.dtype for type_ in (*chosen.types, *outputs)}) > 1:
+        return (
+            None  # cotangents of narrow arguments are narrow, and tangents of wide results are not
+        )
     kind: Any = ("narrow derivative", len(chosen.leaves), kept)
     derivative = prepare(kind, captured, _derive_if_narrow, chosen.recapture, function).facts
     if derivative is None:
@@ -56,6 +60,8 @@ def dense_results(chosen: Chosen, captured: Captured, kept: int, function: Any) 
     compression = derivative.compression(partial(input_of, chosen, captured))
     if sum(compression.counts) * _SAVED > least:
         return None
+    if compression.counts[1] and len({type_.dtype for type_ in (*chosen.types, *outputs)}) > 1:
+        return None  # in row products, cotangents would be as narrow as the arguments
     kind = ("dense entries", *kind[1:], compression.counts, tuple(compression.entries))
     compiled = prepare(kind, captured, _derive_dense, chosen.recapture, function)
     places = _places(compression)
