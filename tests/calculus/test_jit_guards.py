@@ -446,7 +446,6 @@ def test_all_stages_of_a_path_are_machine_code_at_once(monkeypatch: pytest.Monke
 
 def test_loops_back_over_a_tape_wait_for_no_stage(native: Any) -> None:
     """How many rounds they make is known at run time alone: none, where a question fails."""
-    asked: list[float] = []
 
     def descend(a: Any) -> Any:
         def inner(x: Any) -> Any:
@@ -455,7 +454,6 @@ def test_loops_back_over_a_tape_wait_for_no_stage(native: Any) -> None:
             return x * a
 
         slope = ad.grad(inner)(3.0 + a)
-        asked.append(1.0)
         return slope * a if slope > 1.0 else slope - a
 
     ad.cache_clear()
