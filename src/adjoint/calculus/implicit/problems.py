@@ -139,6 +139,19 @@ class DefinedFunction(ABC):
         )
 
 
+class DerivativeCheck(DefinedFunction):
+    """One, by which derivatives are multiplied; an error where there are none."""
+
+    def push(self, moving: Marks) -> Pushed:
+        """It is constant."""
+        builder = Builder()
+        pairs = zip(self.inputs, moving, strict=True)
+        tangents = [tangent_type(type_) for type_, mark in pairs if mark]
+        for type_ in (*self.inputs, *self.outputs, *tangents):
+            builder.input(type_)
+        return Pushed(builder.build([]), (False,))
+
+
 class Implicit(DefinedFunction):
     """An equation whose left-hand side is a program: (y, operands) -> f.
 

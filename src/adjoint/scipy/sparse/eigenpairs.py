@@ -23,7 +23,7 @@ from adjoint.base.arrays import array_type, real_dtype
 from adjoint.base.errors import DegenerateError, NotConvergedError
 from adjoint.calculus.implicit.linear import operator_of, sparse_operator
 from adjoint.calculus.implicit.linear_solvers import Automatic
-from adjoint.calculus.implicit.problems import DefinedFunction
+from adjoint.calculus.implicit.problems import DefinedFunction, DerivativeCheck
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.calculus.implicit.systems import BoundOperator, Facts, Operator
 from adjoint.capture.scipy.operators import as_operator
@@ -235,7 +235,7 @@ def _bordered(pencil: Pencil, count: int) -> Operator:
     return Operator(program, len(operands) + 3, Facts(solver, self_adjoint=True))
 
 
-class Selection(DefinedFunction):
+class Selection(DerivativeCheck):
     """One; an error where the pairs asked for have no derivatives.
 
     Where two of them coincide, or where one of them and one that was not chosen do, or are as far
@@ -248,15 +248,6 @@ class Selection(DefinedFunction):
         self.inputs = (*pairs.inputs, pairs.outputs[0])
         self.outputs = (array_type((), pairs.outputs[0].dtype),)
         self.key = ("selection", pairs.key)
-
-    def push(self, moving: Marks) -> Pushed:
-        """It is constant."""
-        builder = Builder()
-        pairs = zip(self.inputs, moving, strict=True)
-        tangents = [tangent_type(type_) for type_, mark in pairs if mark]
-        for type_ in (*self.inputs, *self.outputs, *tangents):
-            builder.input(type_)
-        return Pushed(builder.build([]), (False,))
 
     def evaluate(self, *operands: Any) -> tuple[Any, ...]:
         """Look at some more of them."""

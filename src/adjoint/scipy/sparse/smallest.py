@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import DegenerateError
-from adjoint.calculus.implicit.problems import DefinedFunction
+from adjoint.calculus.implicit.problems import DefinedFunction, DerivativeCheck
 from adjoint.calculus.implicit.recording import apply_or_run
 from adjoint.capture import Traced
 from adjoint.primitives.calls.custom import Marks, Pushed
@@ -53,7 +53,7 @@ class SmallSingularValues(DefinedFunction):
         return Pushed(builder.build([slope.atom]), (True,))
 
 
-class _Nonzero(DefinedFunction):
+class _Nonzero(DerivativeCheck):
     """One; an error where one of the values is zero up to rounding."""
 
     def __init__(self, values: SmallSingularValues) -> None:
@@ -73,15 +73,6 @@ class _Nonzero(DefinedFunction):
                 "value has a kink at zero, and its left and right vectors have no derivative there."
             )
         return (np.ones((), values.dtype),)
-
-    def push(self, moving: Marks) -> Pushed:
-        """It is constant."""
-        builder = Builder()
-        pairs = zip(self.inputs, moving, strict=True)
-        tangents = [tangent_type(type_) for type_, mark in pairs if mark]
-        for type_ in (*self.inputs, *self.outputs, *tangents):
-            builder.input(type_)
-        return Pushed(builder.build([]), (False,))
 
 
 _small_values: Final = lru_cache(maxsize=64)(SmallSingularValues)
