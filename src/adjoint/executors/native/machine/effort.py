@@ -7,7 +7,8 @@ from enum import Enum
 from itertools import pairwise
 
 # A text of more characters than this is compiled with `Effort.LIGHT`: what is hot in it stands in
-# functions of their own, and the rest runs as fast as with more effort (76 programs: within 3 %).
+# functions of their own, and the rest runs about as fast as with more effort (79 programs: 0.6 %
+# slower in the median, 8 % at most).
 _SHORT_TEXT = 50_000
 # LLVM's scheduler and register allocator take more than linear time on long straight-line code: a
 # block of more characters than this, in a long text, is compiled with `Effort.QUICK` (8,000
