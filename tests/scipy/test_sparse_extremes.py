@@ -169,3 +169,25 @@ def test_operators_times_traced_numbers() -> None:
         return np.sum((operator @ np.arange(4.0)) ** 2)
 
     assert ad.grad(energy)(1.5) == pytest.approx(2 * energy(1.5) / 1.5)
+
+
+def test_places_of_entries_that_are_not_zero() -> None:
+    """Which are zero is asked again where numbers change."""
+    where = (np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 0, 2]))
+
+    def forms(x: Any) -> list[Any]:
+        A = sp.coo_array((x, where), shape=(3, 4))
+        rows = A.tocsr()
+        diagonals = sp.diags_array([x[:4], x[1:4]], offsets=[0, 1])
+        return [A, rows, A.tocsc(), rows.T, rows * 2, rows[0:2], -A.tocsc(), diagonals]
+
+    def columns(x: Any) -> Any:
+        return x.sum() * sum(np.sum(A.nonzero()[1] * 1.0) for A in forms(x))
+
+    some = np.array([1.0, 0.0, 2.0, -0.0, 3.0])
+    for A, plain in zip(forms(some), forms(some + 1), strict=True):
+        assert len(A.nonzero()[0]) < len(plain.nonzero()[0])
+    slope = ad.jit(ad.grad(columns))
+    for x in (some, some + 1, 2 * some, some):
+        expected = sum(A.nonzero()[1].sum() for A in forms(x))
+        np.testing.assert_array_equal(slope(x), np.full(5, float(expected)))

@@ -152,11 +152,13 @@ for _name, _ufunc in (("maximum", np.maximum), ("minimum", np.minimum)):
 
 
 def _nonzero(self: SparseTraced) -> Any:
-    """The places of all entries, as SciPy has them: several at one place are as many.
+    """The places of entries that are not zero, as SciPy has them: several at one are as many.
 
-    An entry whose value happens to be zero is one, too.
+    Which are zero is asked of the traced numbers, and nothing else.
     """
-    return self.pattern.nonzero()
+    known = self.pattern.copy()
+    known.data = np.asarray(concrete(self.entries != 0)).reshape(known.data.shape)
+    return known.nonzero()
 
 
 def _count_nonzero(self: SparseTraced, axis: Any = None) -> Any:
