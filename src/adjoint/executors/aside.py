@@ -9,11 +9,11 @@ the same values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -198,37 +198,99 @@ def _seconds_aside(program: Program, longest: int) -> float:
     return seconds
 
 
-def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tuple[Any, ...]:
-    """The results of a program, one equation after another."""
-    values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
-    for silent, equations in groupby(program.equations, _is_silent):
-        with _silence() if silent else _LOUD:
-            for equation in equations:
-                operands = [x.value if type(x) is Literal else values[x] for x in equation.inputs]
-                results = _results(equation, operands, longest)
-                values.update(zip(equation.outputs, results, strict=True))
-    return tuple(
-        [atom.value if isinstance(atom, Literal) else values[atom] for atom in program.outputs]
-    )
+class _Step(NamedTuple):
+    """One operation of a program that is interpreted.
+
+    run: gives its result for the operands. operands: where they stand among the values.
+    several: whether there are several results, in a tuple.
+    """
+
+    run: Callable[..., Any]
+    operands: tuple[int, ...]
+    several: bool
+
+
+class _Steps(NamedTuple):
+    """A program that is interpreted: its values in the order in which they come up.
+
+    First come the arguments, then the literals, then the results of one operation after another.
+    steps: with each run of operations, whether NumPy's warnings are silent in it. outputs: where
+    they stand.
+    """
+
+    literals: tuple[Any, ...]
+    steps: tuple[tuple[bool, tuple[_Step, ...]], ...]
+    outputs: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def _steps(program: Program, longest: int) -> _Steps:
+    """The steps of a program. longest: the most rounds that a loop in it is likely to make."""
+    places: dict[Any, int] = {}
+    for variable in program.inputs:
+        places[variable] = len(places)
+    atoms = [*program.outputs, *(x for equation in program.equations for x in equation.inputs)]
+    literals = tuple([atom for atom in atoms if type(atom) is Literal])
+    first = len(places)
+    count = first + len(literals)
+    at = {id(literal): first + number for number, literal in enumerate(literals)}
+    for equation in program.equations:
+        for variable in equation.outputs:
+            places[variable] = count
+            count += 1
+
+    def place(atom: Any) -> int:
+        return at[id(atom)] if type(atom) is Literal else places[atom]
+
+    steps = [
+        (silent, tuple([_step(equation, longest, place) for equation in equations]))
+        for silent, equations in groupby(program.equations, _is_silent)
+    ]
+    values = tuple([literal.value for literal in literals])
+    return _Steps(values, tuple(steps), tuple(map(place, program.outputs)))
 
 
 def _is_silent(equation: Equation) -> bool:
     return bool(equation.derived)
 
 
-def _results(equation: Equation, operands: Sequence[Any], longest: int) -> tuple[Any, ...]:
+def _step(equation: Equation, longest: int, place: Callable[[Any], int]) -> _Step:
     primitive, params = equation.primitive, equation.params
+    operands = tuple(map(place, equation.inputs))
     if primitive is SCAN:
-        return _with_rows(equation.operation, operands, longest)
+        loop = equation.operation
+        return _Step(lambda *values: _with_rows(loop, values, longest), operands, True)
     if primitive is WHILE:
-        return loop_results(equation.operation, operands, longest)
+        loop = equation.operation
+        return _Step(lambda *values: loop_results(loop, values, longest), operands, True)
     if primitive is SWITCH:
-        index, branches = int(operands[0]), params["branches"]
-        return _interpreted(branches[min(max(index, 0), len(branches) - 1)], operands[1:], longest)
+        branches = params["branches"]
+        return _Step(lambda *values: _branch(branches, values, longest), operands, True)
     if primitive is CHECKPOINT:
-        return _interpreted(params["body"], operands, longest)
-    results = primitive.evaluate(*operands, **params)
-    return results if primitive.multiple else (results,)
+        body = params["body"]
+        return _Step(lambda *values: _interpreted(body, values, longest), operands, True)
+    run = partial(primitive.evaluate, **params) if params else primitive.evaluate
+    return _Step(run, operands, primitive.multiple)
+
+
+def _branch(branches: Sequence[Program], values: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    index = min(max(int(values[0]), 0), len(branches) - 1)
+    return _interpreted(branches[index], values[1:], longest)
+
+
+def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tuple[Any, ...]:
+    """The results of a program, one equation after another."""
+    literals, groups, outputs = _steps(program, longest)
+    values = [*arguments, *literals]
+    for silent, steps in groups:
+        with _silence() if silent else _LOUD:
+            for run, operands, several in steps:
+                results = run(*[values[place] for place in operands])
+                if several:
+                    values += results
+                else:
+                    values.append(results)
+    return tuple([values[place] for place in outputs])
 
 
 @lru_cache(maxsize=64)
@@ -264,4 +326,5 @@ def forget_aside() -> None:
     """Let go of the loops that came up, and of their machine code."""
     _loop.cache_clear()
     _limited.cache_clear()
+    _steps.cache_clear()
     holds_long_loops.cache_clear()

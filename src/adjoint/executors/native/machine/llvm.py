@@ -18,7 +18,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -104,6 +106,8 @@ class Machine:
     ) -> None:
         self._lock = threading.RLock()
         self._freed: list[Any] = []  # what keeps code that nobody has any more
+        # By the folder on disk that has it too, and what it is kept under there.
+        self._living: WeakValueDictionary[tuple[Path | None, bytes], Code] = WeakValueDictionary()
         self._symbols: dict[str, int] = {}
         self._libraries = 0
         _check_memory()
@@ -214,8 +218,12 @@ class Machine:
         start = time.perf_counter()
         effort = effort or effort_for(text)
         kept = None if verify else object_cache()
+        key = digest(text, effort.value, *self.identity)
+        name = (None if kept is None else kept.folder, key)
         with self._alone():
-            key = b"" if kept is None else digest(text, effort.value, *self.identity)
+            living = None if verify else self._living.get(name)
+            if living is not None:  # as two loops of one program often come to the same text
+                return living
             content = None if kept is None else kept.load(key)
             if content is not None:
                 stored = StoredObject.of(content)
@@ -226,7 +234,10 @@ class Machine:
                 if kept is not None:
                     kept.store(key, stored.content())
             tracker = self._link(stored)
-        return Code(self, key, tracker, time.perf_counter() - start)
+            code = Code(self, b"" if kept is None else key, tracker, time.perf_counter() - start)
+            if not verify:
+                self._living[name] = code
+        return code
 
     def load(self, key: bytes, provide: Callable[[str], None]) -> Code | None:
         """The machine code that is kept under this key; None where there is none.
