@@ -33,7 +33,7 @@ _FEWEST: Final = 2  # rounds that NumPy makes in any case
 # is likely to be recorded once more, with more paths, and its code would be of no use.
 _SHARE: Final = 8
 _SHARE_AROUND: Final = 0.5
-_EQUATION: Final = 3e-6  # seconds that interpreting an equation takes, about
+_EQUATION: Final = 1.5e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
 _LOUD: Final = nullcontext()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.loops.tapes import LENGTHS
 from adjoint.optimise.influences import influences, together
-from adjoint.program import Atom, Equation, Program, Variable, operation
+from adjoint.program import Atom, Equation, Operation, Program, Variable, operation
 
 Pass = Callable[[Program], Program]
 
@@ -27,9 +28,7 @@ def in_bodies(simplify: Pass) -> Pass:
         if not any(map(holds_programs, program.equations)):
             return program
         equations = [
-            _with(equation, {name: shortened(value) for name, value in equation.params.items()})
-            if holds_programs(equation)
-            else equation
+            _shortened(equation, shortened) if holds_programs(equation) else equation
             for equation in program.equations
         ]
         pairs = zip(equations, program.equations, strict=True)
@@ -38,6 +37,12 @@ def in_bodies(simplify: Pass) -> Pass:
         return Program(program.inputs, equations, program.outputs)
 
     return passed
+
+
+def _shortened(equation: Equation, shortened: Callable[[Any], Any]) -> Equation:
+    params = {name: shortened(value) for name, value in equation.params.items()}
+    op = operation(equation.primitive, **params)
+    return Equation(op, equation.inputs, equation.outputs, equation.origin, equation.derived)
 
 
 def shortened_body(simplify: Pass, body: Program) -> Program:
@@ -59,42 +64,52 @@ def _programs(value: tuple[Any, ...]) -> bool:
     return bool(value) and isinstance(value[0], Program)
 
 
-def _with(
-    equation: Equation,
-    params: dict[str, Any],
-    inputs: Sequence[Atom] | None = None,
-    outputs: Sequence[Variable] | None = None,
-) -> Equation:
-    return Equation(
-        operation(equation.primitive, **params),
-        equation.inputs if inputs is None else inputs,
-        equation.outputs if outputs is None else outputs,
-        equation.origin,
-        equation.derived,
-    )
+class _Narrow(NamedTuple):
+    """A loop or branch of fewer results: which of the operands and results of before it has."""
+
+    operation: Operation
+    inputs: Sequence[int]
+    outputs: Sequence[int]
 
 
 def thinned(equation: Equation, live: Collection[Variable]) -> Equation:
     """The equation without what only results that nobody needs take."""
-    thin = _THIN.get(equation.primitive)
-    return equation if thin is None else thin(equation, live)
+    if equation.primitive not in _THIN:
+        return equation
+    wanted = tuple([place for place, output in enumerate(equation.outputs) if output in live])
+    narrow = _narrow(equation.operation, wanted)
+    if narrow is None:
+        return equation
+    inputs = [equation.inputs[place] for place in narrow.inputs]
+    outputs = [equation.outputs[place] for place in narrow.outputs]
+    return Equation(narrow.operation, inputs, outputs, equation.origin, equation.derived)
 
 
-def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
-    params = equation.params
+# What holds loops is thinned once for each pass over what is around it, at every depth.
+@lru_cache(maxsize=512)
+def _narrow(op: Operation, wanted: tuple[int, ...]) -> _Narrow | None:
+    """The operation with what some of its results need; None where that is all of it."""
+    return _THIN[op.primitive](op, wanted)
+
+
+def forget_narrow() -> None:
+    """Let go of all loops and branches that were made thinner."""
+    _narrow.cache_clear()
+
+
+def _thin_scan(op: Operation, places: tuple[int, ...]) -> _Narrow | None:
+    params = op.params
     constants, carried = params["constants"], params["carried"]
     body: Program = params["body"]
-    kept_rows = [
-        place for place in range(carried, len(body.outputs)) if equation.outputs[place] in live
-    ]
-    wanted = {place for place in range(carried) if equation.outputs[place] in live}
+    kept_rows = [place for place in places if place >= carried]
+    wanted = {place for place in places if place < carried}
     wanted = _needed(body, constants, carried, wanted, kept_rows)
     kept = [*sorted(wanted), *kept_rows]
     given = [*range(constants), *(constants + place for place in sorted(wanted))]
     given += range(constants + carried, len(body.inputs))
     short, used = _narrowed(body, kept, given, lambda n: constants <= n < constants + carried)
     if len(kept) == len(body.outputs) and len(used) == len(body.inputs):
-        return equation
+        return None
     rows = kept_rows or any(n >= constants + carried for n in used)
     changed = {
         **params,
@@ -104,19 +119,17 @@ def _thin_scan(equation: Equation, live: Collection[Variable]) -> Equation:
         # A length that was guessed for a tape is no bound of the rounds, once there is no tape.
         "length": None if not rows and params["length"] in LENGTHS else params["length"],
     }
-    inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
-    return _with(equation, changed, inputs, [equation.outputs[place] for place in kept])
+    return _Narrow(operation(op.primitive, **changed), [0, *(1 + n for n in used)], kept)
 
 
-def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
-    params = equation.params
+def _thin_while(op: Operation, places: tuple[int, ...]) -> _Narrow | None:
+    params = op.params
     constants, carried = params["constants"], params["carried"]
     body: Program = params["body"]
     test: Program = params["test"]
-    kept_rows = [
-        place for place in range(carried, len(body.outputs)) if equation.outputs[1 + place] in live
-    ]
-    wanted = {place for place in range(carried) if equation.outputs[1 + place] in live}
+    # The first result says how many rounds there were.
+    kept_rows = [place - 1 for place in places if place > carried]
+    wanted = {place - 1 for place in places if 0 < place <= carried}
     (asked,) = influences(test)
     wanted |= {place for place in range(carried) if asked >> (constants + place) & 1}
     wanted = _needed(body, constants, carried, wanted, kept_rows)
@@ -126,7 +139,7 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
     # What only is handed on is not read, as `influences` has it too.
     used = [n for n in range(constants) if body.inputs[n] in read or test.inputs[n] in read_by_test]
     if len(kept) == len(body.outputs) and len(used) == constants:
-        return equation
+        return None
     given = [*used, *(constants + place for place in sorted(wanted))]
     outputs = [body.outputs[n] for n in kept]
     changed = {
@@ -137,28 +150,26 @@ def _thin_while(equation: Equation, live: Collection[Variable]) -> Equation:
         "carried": len(wanted),
         "length": params["length"] if kept_rows else None,
     }
-    results = [equation.outputs[0], *(equation.outputs[1 + place] for place in kept)]
-    return _with(equation, changed, [equation.inputs[n] for n in given], results)
+    results = [0, *(1 + place for place in kept)]
+    return _Narrow(operation(op.primitive, **changed), given, results)
 
 
-def _thin_switch(equation: Equation, live: Collection[Variable]) -> Equation:
-    branches: tuple[Program, ...] = equation.params["branches"]
-    kept = [place for place, output in enumerate(equation.outputs) if output in live]
-    parts = [_live_part(branch, kept) for branch in branches]
+def _thin_switch(op: Operation, places: tuple[int, ...]) -> _Narrow | None:
+    branches: tuple[Program, ...] = op.params["branches"]
+    parts = [_live_part(branch, places) for branch in branches]
     used = [
         n
         for n in range(len(branches[0].inputs))
         if any(branch.inputs[n] in read for branch, (_, read) in zip(branches, parts, strict=True))
     ]
-    if len(kept) == len(equation.outputs) and len(used) == len(branches[0].inputs):
-        return equation
+    if len(places) == len(branches[0].outputs) and len(used) == len(branches[0].inputs):
+        return None
     narrow = tuple(
-        Program([branch.inputs[n] for n in used], equations, [branch.outputs[n] for n in kept])
+        Program([branch.inputs[n] for n in used], equations, [branch.outputs[n] for n in places])
         for branch, (equations, _) in zip(branches, parts, strict=True)
     )
-    inputs = [equation.inputs[0], *(equation.inputs[1 + n] for n in used)]
-    outputs = [equation.outputs[place] for place in kept]
-    return _with(equation, {**equation.params, "branches": narrow}, inputs, outputs)
+    thin = operation(op.primitive, **{**op.params, "branches": narrow})
+    return _Narrow(thin, [0, *(1 + n for n in used)], places)
 
 
 def _needed(
@@ -196,4 +207,8 @@ def _narrowed(
     return Program([body.inputs[n] for n in used], equations, outputs), used
 
 
-_THIN = {SCAN: _thin_scan, WHILE: _thin_while, SWITCH: _thin_switch}
+_THIN: dict[Any, Callable[[Operation, tuple[int, ...]], _Narrow | None]] = {
+    SCAN: _thin_scan,
+    WHILE: _thin_while,
+    SWITCH: _thin_switch,
+}

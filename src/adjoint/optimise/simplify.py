@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from adjoint.loops import bodies
-from adjoint.optimise.bodies import in_bodies, shortened_body, thinned
+from adjoint.optimise.bodies import forget_narrow, in_bodies, shortened_body, thinned
 from adjoint.optimise.factors import move_factors
 from adjoint.optimise.rewrites import New, rewrite
 from adjoint.optimise.tidying import tidy
@@ -132,8 +132,9 @@ def _simplified(body: Program) -> Program:
 
 
 def forget_simplified() -> None:
-    """Let go of all bodies that were made shorter."""
+    """Let go of all bodies that were made shorter, and of what was made thinner in them."""
     _simplified.cache_clear()
+    forget_narrow()
 
 
 SHORTENING: tuple[Pass, ...] = (local_rewrites, eliminate_dead_code)
