@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -19,6 +20,7 @@ from adjoint.executors.native.emission.values import Values
 from adjoint.executors.native.graph.indices import Label
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
 from adjoint.executors.native.machine.module import Block, Module, Value, register_type, vector_type
+from adjoint.executors.native.schedule.idle import IdleRounds
 from adjoint.executors.native.schedule.layout import TURNS, Layout
 from adjoint.executors.native.schedule.order import Item, Loop, instances
 from adjoint.executors.native.schedule.storage import MemoryPlace
@@ -294,10 +296,31 @@ class Writer:
             mask = self.block.op(f"icmp uge {wide} <{steps}>, {shift.text}")
             frame.fresh = Value((mask,), np.dtype(bool), lanes)
         self.memory.frames.append(frame)
-        for item in loop.body:
-            self.item(item)
-        self.values.flush_faults()
+        idle = self.layout.idle.get(loop)
+        with nullcontext() if idle is None else self.control.when(self._some(idle)):
+            for item in loop.body:
+                self.item(item)
+            self.values.flush_faults()
         self.memory.frames.pop()
+
+    def _some(self, idle: IdleRounds) -> str:
+        """Whether a round may add anything to its sums: an i1."""
+        mask = self.values.reader(idle.node, idle.mask)()
+        numbers = [self.values.reader(idle.node, access)() for access in idle.finite]
+        lanes = max(value.lanes for value in (mask, *numbers))
+        wide = vector_type("i1", lanes)
+        some = self.memory.splat(mask, lanes).text
+        for number in numbers:
+            value = self.memory.splat(number, lanes)
+            kind = register_type(value)
+            nought = self.block.op(f"fsub {kind} {value.text}, {value.text}")
+            odd = self.block.op(f"fcmp uno {kind} {nought}, {nought}")
+            some = self.block.op(f"or {wide} {some}, {odd}")
+        if not lanes:
+            return some
+        name = f"llvm.vector.reduce.or.v{lanes}i1"
+        self.module.declare(name, f"declare i1 @{name}({wide})")
+        return self.block.op(f"call i1 @{name}({wide} {some})")
 
     # --- nodes ------------------------------------------------------------------------------------
 

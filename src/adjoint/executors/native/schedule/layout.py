@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from adjoint.executors.native.schedule.idle import IdleRounds
 from adjoint.executors.native.schedule.order import Loop, Path, Scheduler
 from adjoint.executors.native.schedule.storage import Storage
 from adjoint.program import Variable
@@ -44,7 +45,7 @@ class Layout:
     they are written. pauses: the items after which Python may see to its signals. timed: the first
     entry of `@times` to which items add what they took; None if they do not. constructs: the
     programs within, by node. ranges: the least and the greatest number of tables of integers.
-    times: about how many nanoseconds each item takes.
+    times: about how many nanoseconds each item takes. idle: when rounds of loops add nothing.
     """
 
     scheduler: Scheduler
@@ -59,6 +60,7 @@ class Layout:
     constructs: Mapping[int, Construct] = field(default_factory=dict)
     ranges: Mapping[Variable, tuple[int, int]] = field(default_factory=dict)
     times: Sequence[float] = ()
+    idle: Mapping[Loop, IdleRounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from adjoint.executors.native.graph.indices import Dynamic
 from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.schedule.idle import idle_rounds
 from adjoint.executors.native.schedule.layout import Construct, InnerProgram, Layout
 from adjoint.executors.native.schedule.memory_order import (
     WORTHWHILE,
@@ -126,10 +127,11 @@ class Planner:
         self.module.last_tag = storage.last_tag
         regions = [region_of(item) for item in scheduler.items]
         times = [region.estimate for region in regions]
+        ways = paths(scheduler.items)
         layout = Layout(
             scheduler,
             storage,
-            paths(scheduler.items),
+            ways,
             routines,
             divided,
             contract=not self.precise,
@@ -139,6 +141,7 @@ class Planner:
             constructs=constructs,
             ranges=self.ranges,
             times=times,
+            idle=idle_rounds(scheduler, ways, storage.places),
         )
         return layout, _in_place(graph, takes, over), regions
 
