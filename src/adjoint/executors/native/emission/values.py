@@ -17,8 +17,9 @@ from adjoint.executors.native.emission.memory import INDEX, Memory
 from adjoint.executors.native.graph.indices import Access, Dynamic, Label, Term
 from adjoint.executors.native.graph.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.quotients import is_quotient, shared_divisors
+from adjoint.executors.native.graph.structure import axis_values
 from adjoint.executors.native.machine.module import Block, Value, constant, vector_type
-from adjoint.executors.native.schedule.order import Path, Scheduler, axis_values, result_path
+from adjoint.executors.native.schedule.order import Path, Scheduler, result_path
 from adjoint.executors.native.schedule.storage import Storage, in_registers
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.elementwise.arithmetic import ADD, MULTIPLY
@@ -181,7 +182,7 @@ class Values:
         """A reader that computes the producer at the terms of the access."""
         assert isinstance(access.source, Variable)
         producer = self.graph.producers[access.source]
-        values = axis_values(producer, access)
+        values = axis_values(producer.labels, access)
         moved = [inner.substituted(values) for inner in producer.accesses]
         readers = [self.reader(node, inner, mask) for inner in moved]
         target = tuple(access.substituted(values).terms)

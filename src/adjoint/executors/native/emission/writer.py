@@ -297,14 +297,18 @@ class Writer:
             frame.fresh = Value((mask,), np.dtype(bool), lanes)
         self.memory.frames.append(frame)
         idle = self.layout.idle.get(loop)
+        first = 0 if idle is None else idle.first
+        for item in loop.body[:first]:
+            self.item(item)
         with nullcontext() if idle is None else self.control.when(self._some(idle)):
-            for item in loop.body:
+            for item in loop.body[first:]:
                 self.item(item)
             self.values.flush_faults()
         self.memory.frames.pop()
 
     def _some(self, idle: IdleRounds) -> str:
         """Whether a round may add anything to its sums: an i1."""
+        self.values.flush_faults()  # of what comes before
         mask = self.values.reader(idle.node, idle.mask)()
         numbers = [self.values.reader(idle.node, access)() for access in idle.finite]
         lanes = max(value.lanes for value in (mask, *numbers))

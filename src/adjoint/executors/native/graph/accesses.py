@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 from adjoint.executors.native.graph.indices import ZERO, Access, IndexGuard, Label, Term
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import (
+    CONTROL,
+    JOINS,
+    SCATTERS,
+    STRUCTURE,
+    WRITES,
+    ArrayNode,
+    Graph,
+    Kind,
+)
 from adjoint.executors.native.graph.structure import Movement, whole
+from adjoint.executors.native.rows import equations as rows
+from adjoint.executors.native.rows import matrices
+from adjoint.executors.native.systems import equations as systems
+from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.gathering import GATHER, LAST_WRITE
 from adjoint.program import Atom, Equation, Program, Variable
+
+# What reads whole arrays, and not one number of each at a time.
+_OF_ARRAYS: Final = (
+    *({CONTRACT, GATHER, LAST_WRITE} | CONTROL | JOINS | SCATTERS | WRITES),
+    *(*systems.ALL, *systems.CHOLESKY_SLOPES, *rows.ALL, *matrices.ALL),
+)
 
 
 class AccessBuilder:
@@ -22,6 +43,17 @@ class AccessBuilder:
         self.graph = Graph(program)
         self.moves: dict[Variable, tuple[Atom, Movement]] = {}
         self.parts: dict[Variable, tuple[Atom, int]] = {}
+
+    @cached_property
+    def wanted_whole(self) -> set[Any]:
+        """What is returned, or read by anything but elementwise functions and reductions."""
+        wanted: set[Any] = set(self.graph.program.outputs)
+        for equation in reversed(self.graph.program.equations):
+            primitive = equation.primitive
+            moved = primitive in STRUCTURE and not wanted.isdisjoint(equation.outputs)
+            if moved or primitive in _OF_ARRAYS:
+                wanted.update(equation.inputs)
+        return wanted
 
     # --- labels -----------------------------------------------------------------------------------
 

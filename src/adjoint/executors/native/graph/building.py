@@ -22,6 +22,7 @@ from adjoint.executors.native.graph.indices import (
     Term,
     substitute,
 )
+from adjoint.executors.native.graph.masks import reads_rarely
 from adjoint.executors.native.graph.nodes import (
     CONTROL,
     JOINS,
@@ -52,8 +53,9 @@ from adjoint.primitives.structure.moving import FILL
 from adjoint.primitives.structure.slicing import INCREMENT, STACK, indexed_shape
 from adjoint.program import Atom, Equation, Literal, Program, Variable
 
-# Whether a contraction is a product, from how its operands lie in memory, where that is known.
-IsProduct = Callable[[Equation, Sequence[Access | None]], bool]
+# Whether a contraction is a product, from how its operands lie in memory, where that is known,
+# and whether the result is wanted whole.
+IsProduct = Callable[[Equation, Sequence[Access | None], bool], bool]
 
 
 class GraphBuilder(AccessBuilder):
@@ -251,7 +253,9 @@ class GraphBuilder(AccessBuilder):
                     one.join(other)
         reads = [(atom, whole([labels[letter] for letter in letters])) for letters, atom in sides]
         accesses = tuple(self.access(atom, terms) for atom, terms in reads)
-        if self.is_product(equation, [self._given(access) for access in accesses]):
+        rarely = reads_rarely(self.graph, accesses, [labels[letter] for letter in result])
+        given = [self._given(access) for access in accesses]
+        if not rarely and self.is_product(equation, given, output in self.wanted_whole):
             accesses = tuple(self._in_memory(atom, terms) for atom, terms in reads)
             self.add(Kind.ROUTINE, equation, output, accesses, reduced=tuple(reduced))
         elif reduced:

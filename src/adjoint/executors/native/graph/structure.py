@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 from adjoint.executors.native.graph.indices import (
     ZERO,
+    Access,
+    Dynamic,
     IndexGuard,
     Label,
+    Quotient,
     Term,
     label_term,
     quotient,
+    recombined,
     row_strides,
     total,
 )
@@ -193,6 +197,33 @@ def needed(guards: Sequence[IndexGuard]) -> tuple[IndexGuard, ...]:
 def whole(labels: Sequence[Label | None]) -> Terms:
     """Every label itself."""
     return tuple(map(label_term, labels))
+
+
+def axis_values(labels: Sequence[Label | None], access: Access) -> dict[Label | Dynamic, Term]:
+    """What the labels of the axes of an array are where an access reads it."""
+    return {
+        label.find(): term
+        for label, term in zip(labels, access.terms, strict=True)
+        if label is not None
+    }
+
+
+def stride_along(terms: Sequence[Term], strides: tuple[int, ...], lane: Label) -> int | None:
+    """How far apart in memory the numbers of two lanes are; None where that is not constant.
+
+    strides: of the array, for each axis.
+    """
+    pairs = list(zip(terms, strides, strict=True))
+    if any(isinstance(atom, Quotient) for term in terms for atom in term.atoms()):
+        pairs = [(recombined(total(pairs)), 1)]  # digits may be one number in memory
+    stride = 0
+    for term, step in pairs:
+        for atom, factor in term.parts:
+            if isinstance(atom, Label):
+                stride += factor * step * (atom.find() is lane)
+            elif not isinstance(atom, Quotient) or lane in atom.term.labels():
+                return None  # known only when the program runs
+    return stride
 
 
 def changes_nothing(equation: Equation) -> bool:

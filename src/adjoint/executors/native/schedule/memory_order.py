@@ -24,6 +24,7 @@ from adjoint.executors.native.graph.indices import (
     label_term,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.structure import stride_along
 from adjoint.executors.native.products import ArrayProduct, product_cycles
 from adjoint.executors.native.schedule.operands import product_of, strides_of
 from adjoint.executors.native.schedule.order import (
@@ -32,7 +33,6 @@ from adjoint.executors.native.schedule.order import (
     Scheduler,
     paths,
     result_path,
-    stride_along,
 )
 from adjoint.executors.native.schedule.storage import in_memory, in_registers
 from adjoint.primitives.structure.contraction import CONTRACT

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from adjoint.executors.native.graph.indices import Access, Label, Term
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.structure import stride_along
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products import ArrayProduct, Emitted, emit_product
 from adjoint.executors.native.rows import equations as rows
@@ -16,7 +17,11 @@ from adjoint.executors.native.rows.calls import emit_matrices
 from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
 from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine, RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
-from adjoint.executors.native.schedule.order import LARGEST_CROSSED, LONGEST_UNROLLED, stride_along
+from adjoint.executors.native.schedule.order import (
+    LARGEST_CROSSED,
+    LONGEST_SUMMED,
+    LONGEST_UNROLLED,
+)
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
 from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec
@@ -24,13 +29,17 @@ from adjoint.program import Equation, Variable
 
 _Wanted = ArrayProduct | SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
+LARGE_RESULT: Final = 1 << 15  # numbers that are not kept near while they are read again
 LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
 
-def is_product(equation: Equation, given: Sequence[Access | None]) -> bool:
+def is_product(equation: Equation, given: Sequence[Access | None], whole: bool) -> bool:
     """Whether a contraction is left to the routines for products of matrices.
 
-    given: how those operands lie in memory that the program does not compute.
+    Of few terms, those numbers of a large result are computed where loops read them.
+
+    given: how those operands lie in memory that the program does not compute. whole: whether the
+    result is wanted whole.
     """
     left, right, result = split_spec(equation.params["spec"])
     shapes = [atom.type for atom in equation.inputs]
@@ -41,7 +50,8 @@ def is_product(equation: Equation, given: Sequence[Access | None]) -> bool:
     summed = prod(n for letter, n in lengths.items() if letter not in result)
     rows = prod(n for letter, n in lengths.items() if letter not in right)
     columns = prod(n for letter, n in lengths.items() if letter not in left)
-    if summed < 3:
+    streamed = not whole and equation.outputs[0].type.size >= LARGE_RESULT
+    if summed < 3 or (streamed and summed <= LONGEST_SUMMED):
         return False
     if min(rows, columns) < 2:
         return _is_thin(equation, given)

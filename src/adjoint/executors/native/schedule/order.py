@@ -17,13 +17,11 @@ from adjoint.executors.native.graph.indices import (
     Access,
     Dynamic,
     Label,
-    Quotient,
     Term,
     label_term,
-    recombined,
-    total,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.structure import axis_values, stride_along
 from adjoint.executors.native.schedule.rows import Rest, RowGroups
 from adjoint.program import Literal, Variable
 
@@ -34,6 +32,7 @@ LONGEST_SUMMED: Final = 8  # of labels that are written out only because they ar
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
 LOOKED_UP: Final = 3.0  # what it costs to read an index, and to see that it is within the bounds
+_LITTLE: Final = 0.02  # of the work of a loop: it does not decide which loop that is
 ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
@@ -149,7 +148,7 @@ class Scheduler:
         for access in accesses:
             if access.source in self.inlined and isinstance(access.source, Variable):
                 producer = self.graph.producers[access.source]
-                values = axis_values(producer, access)
+                values = axis_values(producer.labels, access)
                 for inner in self._expanded(producer.reads()):
                     moved = inner.substituted(values)
                     yield Access(moved.source, moved.terms, moved.guards + access.guards)
@@ -196,7 +195,7 @@ class Scheduler:
                     del waiting[node.number]
             if not waiting:
                 break
-            label, chosen = self._best(waiting, rest)
+            label, chosen = self._best_of(waiting, rest)
             if not any(outer.lanes for outer in bound):
                 chosen = self._unmixed(label, chosen, waiting, rest)
             loop = Loop(label, self._lanes(label, chosen, rest, bound))
@@ -207,15 +206,29 @@ class Scheduler:
                 del waiting[node.number]
         return items
 
-    def _best(
+    def _best_of(
         self, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
     ) -> tuple[Label, list[ArrayNode]]:
+        """The next loop: one of little work, where without that work another loop would follow."""
+        best = self._best(waiting, rest)
+        assert best is not None
+        small = self._small_and_first(best[1], waiting)
+        others = {number: node for number, node in waiting.items() if number not in small}
+        other = self._best(others, rest) if small else None
+        if other is None or other[0] is best[0]:
+            return best
+        return self._best(small, rest) or best
+
+    def _best(
+        self, waiting: dict[int, ArrayNode], rest: dict[int, list[Label]]
+    ) -> tuple[Label, list[ArrayNode]] | None:
         """The label whose loop holds most of the work, the outer one where they hold the same."""
         candidates: dict[Label, None] = {}
         for node in waiting.values():
             if self._ready(node, waiting):
                 candidates.update(dict.fromkeys(_open_to(node, rest[node.number])))
         best: tuple[float, float] | None = None
+        heaviest = None
         for label in candidates:
             chosen = self._closure(label, waiting, rest)
             work = sum(_work(node) for node in chosen)
@@ -223,6 +236,21 @@ class Scheduler:
             if chosen and (best is None or (work, outer) > best):
                 best, heaviest = (work, outer), (label, chosen)
         return heaviest
+
+    def _small_and_first(
+        self, nodes: Sequence[ArrayNode], waiting: Mapping[int, ArrayNode]
+    ) -> dict[int, ArrayNode]:
+        """Those nodes of a loop that could come before it, and take little of its time.
+
+        They do not decide which loop it is: |x - a|^2, of many x and a, as x^2 - 2 x a + a^2.
+        """
+        little = _LITTLE * sum(map(_work, nodes))
+        small: dict[int, ArrayNode] = {}
+        for node in nodes:
+            others = {number: other for number, other in waiting.items() if number not in small}
+            if _work(node) <= little and self._ready(node, others):
+                small[node.number] = node
+        return small
 
     def _unmixed(
         self,
@@ -444,33 +472,6 @@ def distinct(node: ArrayNode, access: Access, label: Label) -> bool:
 
 def _work(node: ArrayNode) -> float:
     return (1.0 + cost(node.operation)) * prod(float(label.extent) for label in node.iteration())
-
-
-def axis_values(producer: ArrayNode, access: Access) -> dict[Label | Dynamic, Term]:
-    """What the labels of a producer are where an access reads it."""
-    return {
-        label.find(): term
-        for label, term in zip(producer.labels, access.terms, strict=True)
-        if label is not None
-    }
-
-
-def stride_along(terms: Sequence[Term], strides: tuple[int, ...], lane: Label) -> int | None:
-    """How far apart in memory the numbers of two lanes are; None where that is not constant.
-
-    strides: of the array, for each axis.
-    """
-    pairs = list(zip(terms, strides, strict=True))
-    if any(isinstance(atom, Quotient) for term in terms for atom in term.atoms()):
-        pairs = [(recombined(total(pairs)), 1)]  # digits may be one number in memory
-    stride = 0
-    for term, step in pairs:
-        for atom, factor in term.parts:
-            if isinstance(atom, Label):
-                stride += factor * step * (atom.find() is lane)
-            elif not isinstance(atom, Quotient) or lane in atom.term.labels():
-                return None  # known only when the program runs
-    return stride
 
 
 def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:

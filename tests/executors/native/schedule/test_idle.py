@@ -1,0 +1,149 @@
+"""Rounds that add nothing but noughts, and contractions of few terms that loops compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint.executors.native.schedule import planning
+from adjoint.executors.native.schedule.layout import Layout
+
+Objective = Callable[[Any, Any], Any]
+
+
+def by_differences(centres: Any, points: Any) -> Any:
+    return np.sum(np.min(np.sum((points[:, None, :] - centres) ** 2, axis=2), axis=1))
+
+
+def by_products(centres: Any, points: Any) -> Any:
+    squares = np.sum(points**2, axis=1)[:, None] + np.sum(centres**2, axis=1)
+    return np.sum(np.min(squares - 2 * points @ centres.T, axis=1))
+
+
+def support(centres: Any, points: Any) -> Any:
+    return np.sum(np.sin(np.max(points @ centres.T, axis=1)))
+
+
+def distances(centres: Any, points: Any) -> Any:
+    return np.sum(np.min(np.sum(np.abs(points[:, None, :] - centres), axis=2), axis=1))
+
+
+def rescaled(centres: Any, points: Any) -> Any:
+    # The factor exp(100 c) overflows where c is large, and its product with a false mask is NaN.
+    return np.sum(np.min(points[:, :1] * np.exp(100 * centres[:, 0]), axis=1))
+
+
+OBJECTIVES = (by_differences, by_products, support, distances, rescaled)
+
+
+def _layouts(monkeypatch: pytest.MonkeyPatch) -> list[Layout]:
+    layouts: list[Layout] = []
+
+    def noted(*args: Any, **options: Any) -> Layout:
+        layouts.append(Layout(*args, **options))
+        return layouts[-1]
+
+    monkeypatch.setattr(planning, "Layout", noted)
+    return layouts
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> Any:
+    with ad.config(cache=False):
+        yield
+
+
+def _operations(layout: Layout) -> list[str]:
+    return [node.operation for node in layout.scheduler.graph.nodes]
+
+
+@cache
+def _derivatives(objective: Objective) -> Callable[[Any, Any], Any]:
+    def derivatives(centres: Any, points: Any) -> Any:
+        gradient = ad.grad(objective)
+        ones = np.ones(centres.shape, centres.dtype)
+        product = ad.jvp(lambda x: gradient(x, points), (centres,), (ones,))[1]
+        return gradient(centres, points), product
+
+    return derivatives
+
+
+@cache
+def _jitted(objective: Objective) -> Callable[[Any, Any], Any]:
+    return ad.jit(_derivatives(objective))
+
+
+def _assert_like_numpy(objective: Objective, centres: Any, points: Any) -> None:
+    derivatives = _derivatives(objective)
+    with np.errstate(all="ignore"):
+        with ad.config(native=False):
+            expected = derivatives(centres, points)
+        got = _jitted(objective)(centres, points)
+    tolerance = 1e-3 if centres.dtype == np.float32 else 1e-10
+    for one, other in zip(got, expected, strict=True):
+        largest = np.max(np.abs(other), where=np.isfinite(other), initial=0)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("objective", [by_differences, by_products])
+def test_most_rounds_of_a_minimum_are_left_out(
+    objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    layouts = _layouts(monkeypatch)
+    centres, points = random.normal(size=(100, 5)), random.normal(size=(1000, 5))
+    ad.jit(_derivatives(objective))(centres, points)
+    assert any(layout.idle for layout in layouts)
+
+
+def test_rounds_of_masks_that_are_often_true_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = _layouts(monkeypatch)
+    points = np.random.default_rng(0).normal(size=(1000, 5))
+    few = np.random.default_rng(1).normal(size=(4, 5))
+    ad.jit(ad.grad(by_differences))(few, points)
+    ad.jit(ad.grad(lambda c, x: np.sum(np.maximum(x @ c.T, 0))))(few, points)
+    assert layouts
+    assert not any(layout.idle for layout in layouts)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("count", "terms"), [(100, 5), (97, 3), (33, 8), (64, 12)])
+def test_gradients_of_extremes(objective: Objective, count: int, terms: int) -> None:
+    random = np.random.default_rng(count)
+    for rows in (8, 333):
+        centres, points = random.normal(size=(count, terms)), random.normal(size=(rows, terms))
+        _assert_like_numpy(objective, centres, points)
+        _assert_like_numpy(objective, np.round(centres), np.round(points))  # with ties
+    _assert_like_numpy(objective, centres.astype(np.float32), points.astype(np.float32))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e200, 0.0])
+def test_what_is_not_finite_is_not_left_out(objective: Objective, number: float) -> None:
+    random = np.random.default_rng(3)
+    for changed in range(2):
+        arrays = [random.normal(size=(50, 4)), random.normal(size=(300, 4))]
+        for place in ((0, 0), (7, 2), (49, 3)):
+            given = [array.copy() for array in arrays]
+            given[changed][place] = number
+            _assert_like_numpy(objective, *given)
+
+
+def test_large_products_of_few_terms_are_computed_where_loops_read_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layouts = _layouts(monkeypatch)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(500, 6)), random.normal(size=(300, 6))
+    product = ad.jit(lambda x, y: np.sum(np.exp(x @ y.T), axis=1))
+    np.testing.assert_allclose(product(x, y), np.sum(np.exp(x @ y.T), axis=1), rtol=1e-13)
+    own = [layout for layout in layouts if "exp" in _operations(layout)]
+    assert own
+    assert not any(layout.routines for layout in own)
+    np.testing.assert_allclose(ad.jit(np.matmul)(x, y.T), x @ y.T, rtol=1e-12, atol=1e-13)
+    assert any(layout.routines for layout in layouts)  # what is returned is a product of matrices
