@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from adjoint.executors.native.elements import convert
+from adjoint.base.arrays import array_type
+from adjoint.executors.native.elements import convert, emit
 from adjoint.executors.native.emission.accumulation import Accumulators
 from adjoint.executors.native.emission.carrying import copy, read_number
 from adjoint.executors.native.emission.control import Control
@@ -19,14 +20,23 @@ from adjoint.executors.native.emission.scattering import Scatters
 from adjoint.executors.native.emission.values import Values
 from adjoint.executors.native.graph.indices import Label
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
-from adjoint.executors.native.machine.module import Block, Module, Value, register_type, vector_type
+from adjoint.executors.native.machine.module import (
+    Block,
+    Module,
+    Value,
+    constant,
+    register_type,
+    vector_type,
+)
 from adjoint.executors.native.schedule.idle import IdleRounds
 from adjoint.executors.native.schedule.layout import TURNS, Layout
 from adjoint.executors.native.schedule.order import Item, Loop, instances
 from adjoint.executors.native.schedule.storage import MemoryPlace
 from adjoint.executors.native.schedule.zones import Zones
+from adjoint.primitives import UFUNCS
 from adjoint.program import Variable
 
+_IS_FINITE: Final = UFUNCS[np.isfinite]
 SHORT: Final = 24  # instances of a body that is written several times
 MOST_BETWEEN: Final = 2  # ranges of rounds outside of zones that are written one by one
 ROUNDS: Final = 16  # of a loop between two compensated additions to a sum
@@ -312,13 +322,13 @@ class Writer:
         mask = self.values.reader(idle.node, idle.mask)()
         numbers = [self.values.reader(idle.node, access)() for access in idle.finite]
         lanes = max(value.lanes for value in (mask, *numbers))
-        wide = vector_type("i1", lanes)
+        wide, truth = vector_type("i1", lanes), np.dtype(bool)
+        yes = self.block.splat(constant(True, truth), lanes).text
         some = self.memory.splat(mask, lanes).text
         for number in numbers:
-            value = self.memory.splat(number, lanes)
-            kind = register_type(value)
-            nought = self.block.op(f"fsub {kind} {value.text}, {value.text}")
-            odd = self.block.op(f"fcmp uno {kind} {nought}, {nought}")
+            value, type_ = self.memory.splat(number, lanes), array_type((), number.dtype)
+            finite = emit(self.block, [], _IS_FINITE, {}, [value], [type_], truth)
+            odd = self.block.op(f"xor {wide} {finite.text}, {yes}")
             some = self.block.op(f"or {wide} {some}, {odd}")
         if not lanes:
             return some
