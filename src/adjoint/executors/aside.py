@@ -242,8 +242,12 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
     def place(atom: Any) -> int:
         return at[id(atom)] if type(atom) is Literal else places[atom]
 
+    def prepared(equation: Equation) -> _PreparedOperation:
+        operands = tuple(map(place, equation.inputs))
+        return _PreparedOperation(_run_of(equation, longest), operands, equation.primitive.multiple)
+
     steps = [
-        (silent, tuple([_step(equation, longest, place) for equation in equations]))
+        (silent, tuple(map(prepared, equations)))
         for silent, equations in groupby(program.equations, _is_silent)
     ]
     values = tuple([literal.value for literal in literals])
@@ -254,29 +258,18 @@ def _is_silent(equation: Equation) -> bool:
     return bool(equation.derived)
 
 
-def _step(equation: Equation, longest: int, place: Callable[[Any], int]) -> _PreparedOperation:
-    primitive, params = equation.primitive, equation.params
-    operands = tuple(map(place, equation.inputs))
-    if primitive is SCAN:
-        loop = equation.operation
-        return _PreparedOperation(lambda *values: _with_rows(loop, values, longest), operands, True)
-    if primitive is WHILE:
-        loop = equation.operation
-        return _PreparedOperation(
-            lambda *values: loop_results(loop, values, longest), operands, True
-        )
-    if primitive is SWITCH:
-        branches = params["branches"]
-        return _PreparedOperation(
-            lambda *values: _branch(branches, values, longest), operands, True
-        )
-    if primitive is CHECKPOINT:
-        body = params["body"]
-        return _PreparedOperation(
-            lambda *values: _interpreted(body, values, longest), operands, True
-        )
-    run = partial(primitive.evaluate, **params) if params else primitive.evaluate
-    return _PreparedOperation(run, operands, primitive.multiple)
+def _run_of(equation: Equation, longest: int) -> Callable[..., Any]:
+    """What gives the results of an equation for its operands."""
+    op, params = equation.operation, equation.params
+    if op.primitive is SCAN:
+        return lambda *values: _with_rows(op, values, longest)
+    if op.primitive is WHILE:
+        return lambda *values: loop_results(op, values, longest)
+    if op.primitive is SWITCH:
+        return lambda *values: _branch(params["branches"], values, longest)
+    if op.primitive is CHECKPOINT:
+        return lambda *values: _interpreted(params["body"], values, longest)
+    return partial(op.primitive.evaluate, **params) if params else op.primitive.evaluate
 
 
 def _branch(branches: Sequence[Program], values: Sequence[Any], longest: int) -> tuple[Any, ...]:
