@@ -22,7 +22,7 @@ def loss(w: Any, x: Any, y: Any) -> Any:
 
 SUMMED_ONCE = """
 import numpy as np, adjoint as ad
-from adjoint.executors.xla.executor import XlaExecutable
+from adjoint.executors.xla.executable import XlaExecutable
 from tests.calculus.test_jit_sharding import loss
 
 random = np.random.default_rng(0)
