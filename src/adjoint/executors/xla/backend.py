@@ -82,17 +82,16 @@ def in_double_precision() -> AbstractContextManager[Any]:
     """While this holds, JAX has numbers of 64 bits in this thread."""
     if Forked.here:
         jax()  # which says why not
-    context: AbstractContextManager[Any] = _double_precision()(True)
-    return context
+    return double_precision()(True)
 
 
 @cache
-def _double_precision() -> Callable[[bool], Any]:
-    """JAX's own switch."""
+def double_precision() -> Callable[[bool], AbstractContextManager[Any]]:
+    """JAX's own switch, which makes a context manager."""
     switch = getattr(jax(), "enable_x64", None)  # of newer versions
     if switch is None:
         switch = import_module("jax.experimental").enable_x64
-    return cast("Callable[[bool], Any]", switch)
+    return cast("Callable[[bool], AbstractContextManager[Any]]", switch)
 
 
 @cache

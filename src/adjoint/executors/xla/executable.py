@@ -12,10 +12,10 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError
 from adjoint.executors.attempt import PYTHON
 from adjoint.executors.interface import CompileReport, Needs
-from adjoint.executors.xla.backend import Forked, in_double_precision, jax
+from adjoint.executors.xla.backend import Forked, double_precision, in_double_precision, jax
 from adjoint.executors.xla.device_array import DeviceArray
 from adjoint.executors.xla.lowering import FAULT, XlaLowering
-from adjoint.executors.xla.results import LARGE, are_surely_finite, is_finite, owned
+from adjoint.executors.xla.results import LARGE, given_back, given_back_if_finite, is_finite, owned
 from adjoint.program import Program
 
 
@@ -73,7 +73,7 @@ class XlaExecutable:
     although no argument is.
     """
 
-    __slots__ = ("_compiled", "_device", "_inputs", "_lowered")
+    __slots__ = ("_call", "_compiled", "_device", "_inputs", "_lowered")
 
     guarded: Final = True
     pays: Final = True
@@ -83,80 +83,105 @@ class XlaExecutable:
         self._inputs = tuple(map(_Input.of, lowered.inputs))
         with in_double_precision():
             self._compiled = lowered.lowered.compile()
+        self._call = self._prepared(_NOTHING)
 
     def run(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The results; None where the arguments are of other types, or NumPy is to run it."""
-        return self._run(arguments, _NOTHING)
+        return self._call(*arguments)
 
     def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
         """`run` without its last inputs, which are these: they are put on the device once."""
+        if not constants:
+            return self._call
         given = _taken(self._inputs[len(self._inputs) - len(constants) :], constants)
-        if given is None or Forked.here or not constants:
+        if given is None or Forked.here:
             held = tuple(constants)
-            return lambda *arguments: self._run((*arguments, *held), _NOTHING)
+            return lambda *arguments: self._call(*arguments, *held)
         with in_double_precision():
             module = jax()
             placed = [module.device_put(x, self._device) for x in given]
-        bound = BoundConstants(tuple(constants), given, placed)
-        return lambda *arguments: self._run(arguments, bound)
+        return self._prepared(BoundConstants(tuple(constants), given, placed))
 
-    def _run(self, arguments: Sequence[Any], bound: BoundConstants) -> tuple[Any, ...] | None:
-        inputs, lowered = self._inputs, self._lowered
-        if Forked.here or len(arguments) + len(bound.values) != len(inputs):
+    def _prepared(self, bound: BoundConstants) -> Callable[..., tuple[Any, ...] | None]:
+        """What runs it, of which all is looked up now: a call of XLA takes a few microseconds."""
+        if not self._lowered.unflagged:
+            return lambda *arguments: self._run_flagged(arguments, bound)
+        inputs = self._inputs[: len(self._inputs) - len(bound.values)]
+        count, place, placed = len(inputs), self._lowered.place, bound.placed
+        compiled, may_fail, large = self._compiled, self._lowered.may_fail, self._lowered.large
+        switch, asarray = double_precision(), np.asarray
+
+        def call(*arguments: Any) -> tuple[Any, ...] | None:
+            if Forked.here or len(arguments) != count:
+                return None
+            given, stays = [], False
+            for (kind, dtype, shape, converts), argument in zip(inputs, arguments, strict=True):
+                if type(argument) is not kind:
+                    if type(argument) is not DeviceArray or not shape:
+                        return None
+                    argument = argument.array
+                    if argument.sharding != place:
+                        return self._run_flagged(arguments, bound)
+                    stays = True
+                if shape:
+                    if argument.dtype != dtype or argument.shape != shape:
+                        return None
+                elif converts:
+                    try:
+                        argument = asarray(argument, dtype)
+                    except OverflowError:  # a whole number of Python's that no dtype holds
+                        return None
+                given.append(argument)
+            with switch(True):
+                results = compiled(*given, *placed)
+            if may_fail:
+                fault, *results = results
+                if asarray(fault).item():
+                    return None
+            made = given_back_if_finite(results, stays)
+            if made is None:
+                if self._is_refused(results, arguments, bound):
+                    return None
+                made = given_back(results, stays)
+            if large and not stays:
+                made = owned(made, results, (given, bound.on_host, placed))
+            return tuple(made)
+
+        return call
+
+    def _run_flagged(
+        self, arguments: Sequence[Any], bound: BoundConstants
+    ) -> tuple[Any, ...] | None:
+        """The results on whichever devices; a flag among them says whether NumPy is to run it."""
+        if Forked.here or len(arguments) + len(bound.values) != len(self._inputs):
             return None
-        given = _taken(inputs, arguments)
+        given = _taken(self._inputs, arguments)
         if given is None:
             return None
         stays = DeviceArray.exist and DeviceArray in map(type, arguments)
-        if stays and not (lowered.unflagged and _all_lie(lowered.place, given)):
-            return self._run_there(arguments, given, bound)
         with in_double_precision():
-            # What is compiled for one device takes arrays of that alone.
-            results = self._compiled(*given, *bound.placed)
-        if not lowered.unflagged:
-            flag, *results = results
-            if self._is_refused(int(flag), arguments, bound):
-                return None
-            return owned(map(np.asarray, results), results, ())
-        if lowered.may_fail:
-            fault, *results = results
-            if np.asarray(fault).item():
-                return None
-        views = [np.asarray(x) for x in results]  # which share their memory
-        if not are_surely_finite(views) and self._is_refused_by_numpy(views, arguments, bound):
-            return None
-        if stays:
-            return _on_device(results, views)
-        if lowered.large:
-            return owned(views, results, (given, bound.on_host, bound.placed))
-        return tuple([x.copy() if x.ndim else x[()] for x in views])
-
-    def _run_there(
-        self, arguments: Sequence[Any], given: list[Any], bound: BoundConstants
-    ) -> tuple[Any, ...] | None:
-        """The results on the devices that arguments lie on, whichever those are."""
-        with in_double_precision():
-            if any(map(_is_divided, given)):
+            if not stays:
+                # What is compiled for one device takes arrays of that alone.
+                flag, *results = self._compiled(*given, *bound.placed)
+            elif any(map(_is_divided, given)):
                 given = _together([*given, *bound.on_host], self._device)
                 flag, *results = self._lowered.jitted(*given)
             else:
                 given = _together(given, self._device)
                 flag, *results = self._lowered.jitted(*given, *bound.placed)
-            if self._is_refused(int(flag), arguments, bound):
-                return None
-        return _on_device(results, results)
+            met = int(np.asarray(flag))
+        if met == FAULT or (met and _are_finite((*arguments, *bound.values))):
+            return None
+        made = given_back(results, stays)
+        return tuple(made if stays else owned(made, results, ()))
 
-    def _is_refused(self, flag: int, arguments: Sequence[Any], bound: BoundConstants) -> bool:
-        """Whether NumPy is to run it, by the flag that was computed with the results."""
-        return bool(flag) and (flag == FAULT or _are_finite((*arguments, *bound.values)))
-
-    def _is_refused_by_numpy(
-        self, views: Sequence[Any], arguments: Sequence[Any], bound: BoundConstants
+    def _is_refused(
+        self, results: Sequence[Any], arguments: Sequence[Any], bound: BoundConstants
     ) -> bool:
-        """The same, by the results."""
-        if _are_finite(views):
+        """Whether NumPy is to run it: a result is infinite or NaN, although no argument is."""
+        if _are_finite(results):
             return False
-        if any(np.isnan(views[n]).any() for n in self._lowered.watched):
+        if any(np.isnan(np.asarray(results[n])).any() for n in self._lowered.watched):
             return True
         return _are_finite((*arguments, *bound.values))
 
@@ -211,11 +236,6 @@ def _taken(inputs: Iterable[_Input], arguments: Iterable[Any]) -> list[Any] | No
     return given
 
 
-def _all_lie(place: Any, given: Sequence[Any]) -> bool:
-    """Whether all of JAX's arrays among these lie in one place."""
-    return all(place == getattr(x, "sharding", place) for x in given)
-
-
 def _is_divided(array: Any) -> bool:
     place = getattr(array, "sharding", None)
     return place is not None and len(place.device_set) > 1
@@ -243,12 +263,6 @@ def _together(given: list[Any], device: Any) -> list[Any]:
         x if place is None or len(place.device_set) > 1 else module.device_put(x, whole)
         for x, place in zip(given, places, strict=True)
     ]
-
-
-def _on_device(results: Sequence[Any], views: Sequence[Any]) -> tuple[Any, ...]:
-    """Results that stay where they are, but for NumPy's numbers of those without axes."""
-    pairs = zip(results, views, strict=True)
-    return tuple([DeviceArray(x) if x.shape else np.asarray(view)[()] for x, view in pairs])
 
 
 def _are_finite(arrays: Iterable[Any]) -> bool:

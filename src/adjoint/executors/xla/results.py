@@ -10,22 +10,46 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.executors.xla.device_array import DeviceArray
+
 LARGE: Final = 1 << 16  # bytes from which a result is not copied
 
 
-def are_surely_finite(arrays: Iterable[Any]) -> bool:
-    """Whether all numbers are finite, by one pass; False also where their squares overflow.
+def given_back_if_finite(results: Iterable[Any], stays: bool) -> list[Any] | None:
+    """The same as `given_back`; None if a number is infinite or NaN, or its square overflows.
 
-    A sum of squares is infinite or NaN if any of them is.
+    A sum of squares is infinite or NaN if any of them is, and takes one pass.
     """
-    for array in arrays:
-        if array.dtype.kind not in "fc":
-            continue
-        axes = array.ndim
-        total = array.dot(array) if axes == 1 else np.vdot(array, array) if axes else array[()]
-        if not isfinite(total):
-            return False
-    return True
+    made: list[Any] = []
+    for result in results:
+        view = np.asarray(result)
+        axes = view.ndim
+        if view.dtype.kind in "fc":
+            total = view.dot(view) if axes == 1 else np.vdot(view, view) if axes else view[()]
+            if not isfinite(total):
+                return None
+        if not axes:
+            made.append(view[()])
+        elif stays:
+            made.append(DeviceArray(result))
+        else:
+            made.append(view if view.nbytes >= LARGE else view.copy())
+    return made
+
+
+def given_back(results: Iterable[Any], stays: bool) -> list[Any]:
+    """Results as NumPy's arrays and numbers; large arrays share their memory, see `owned`.
+
+    stays: whether they stay on the device, but for those without axes.
+    """
+    made: list[Any] = []
+    for result in results:
+        if stays and result.ndim:
+            made.append(DeviceArray(result))
+        else:
+            view = np.asarray(result)
+            made.append(view if view.nbytes >= LARGE else view.copy() if view.ndim else view[()])
+    return made
 
 
 def is_finite(array: Any) -> bool:
@@ -35,36 +59,29 @@ def is_finite(array: Any) -> bool:
 
 
 def owned(
-    views: Iterable[Any], results: Sequence[Any], given: Iterable[Iterable[Any]]
-) -> tuple[Any, ...]:
-    """NumPy's arrays and scalars of results, each with memory that nothing else refers to.
+    arrays: Iterable[Any], results: Sequence[Any], given: Iterable[Iterable[Any]]
+) -> list[Any]:
+    """Arrays that nothing else refers to, of those that share the memory of results.
 
-    views: the results as NumPy's arrays, of whichever memory. given: the arguments, in groups,
-    which results may share their memory with.
+    given: arguments, in groups, whose memory that may be as well.
     """
-    taken: set[int | None] | None = None
-    arrays = []
-    for view, result in zip(views, results, strict=True):
-        if not view.ndim:
-            arrays.append(view[()])
+    taken = {
+        x.ctypes.data if type(x) is np.ndarray else _address(x) for x in chain.from_iterable(given)
+    }
+    made = []
+    for array, result in zip(arrays, results, strict=True):
+        if not array.ndim or array.nbytes < LARGE:
+            made.append(array)
             continue
-        place = None if view.nbytes < LARGE else _address(result)
-        if place is None:
-            arrays.append(view.copy())
-            continue
-        if taken is None:
-            taken = {
-                x.ctypes.data if type(x) is np.ndarray else _address(x)
-                for x in chain.from_iterable(given)
-            }
-        if place in taken:
-            arrays.append(view.copy())
+        place = _address(result)
+        if place is None or place in taken:
+            made.append(array.copy())
             continue
         taken.add(place)
-        memory = (ctypes.c_char * view.nbytes).from_address(place)
+        memory = (ctypes.c_char * array.nbytes).from_address(place)
         memory.keeper = result  # the memory lives as long as this
-        arrays.append(np.frombuffer(memory, view.dtype).reshape(view.shape))
-    return tuple(arrays)
+        made.append(np.frombuffer(memory, array.dtype).reshape(array.shape))
+    return made
 
 
 def _address(array: Any) -> int | None:
