@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.executors.xla.device_array import DeviceArray
 
-LARGE: Final = 1 << 16  # bytes from which a result is not copied
+LARGE: Final = 1 << 17  # bytes from which a result is not copied
 
 
 def given_back_if_finite(results: Iterable[Any], stays: bool) -> list[Any] | None:
