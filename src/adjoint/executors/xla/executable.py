@@ -138,14 +138,14 @@ class XlaExecutable:
                 fault, *results = results
                 if asarray(fault).item():
                     return None
-            made = given_back_if_finite(results, stays)
-            if made is None:
+            outputs = given_back_if_finite(results, stays)
+            if outputs is None:
                 if self._is_refused(results, arguments, bound):
                     return None
-                made = given_back(results, stays)
+                outputs = given_back(results, stays)
             if large and not stays:
-                made = owned(made, results, (given, bound.on_host, placed))
-            return tuple(made)
+                outputs = owned(outputs, results, (given, bound.on_host, placed))
+            return tuple(outputs)
 
         return call
 
@@ -172,8 +172,8 @@ class XlaExecutable:
             met = int(np.asarray(flag))
         if met == FAULT or (met and _are_finite((*arguments, *bound.values))):
             return None
-        made = given_back(results, stays)
-        return tuple(made if stays else owned(made, results, ()))
+        outputs = given_back(results, stays)
+        return tuple(outputs if stays else owned(outputs, results, ()))
 
     def _is_refused(
         self, results: Sequence[Any], arguments: Sequence[Any], bound: BoundConstants

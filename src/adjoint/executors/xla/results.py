@@ -20,7 +20,7 @@ def given_back_if_finite(results: Iterable[Any], stays: bool) -> list[Any] | Non
 
     A sum of squares is infinite or NaN if any of them is, and takes one pass.
     """
-    made: list[Any] = []
+    arrays: list[Any] = []
     for result in results:
         view = np.asarray(result)
         axes = view.ndim
@@ -29,12 +29,12 @@ def given_back_if_finite(results: Iterable[Any], stays: bool) -> list[Any] | Non
             if not isfinite(total):
                 return None
         if not axes:
-            made.append(view[()])
+            arrays.append(view[()])
         elif stays:
-            made.append(DeviceArray(result))
+            arrays.append(DeviceArray(result))
         else:
-            made.append(view if view.nbytes >= LARGE else view.copy())
-    return made
+            arrays.append(view if view.nbytes >= LARGE else view.copy())
+    return arrays
 
 
 def given_back(results: Iterable[Any], stays: bool) -> list[Any]:
@@ -42,14 +42,14 @@ def given_back(results: Iterable[Any], stays: bool) -> list[Any]:
 
     stays: whether they stay on the device, but for those without axes.
     """
-    made: list[Any] = []
+    arrays: list[Any] = []
     for result in results:
         if stays and result.ndim:
-            made.append(DeviceArray(result))
+            arrays.append(DeviceArray(result))
         else:
             view = np.asarray(result)
-            made.append(view if view.nbytes >= LARGE else view.copy() if view.ndim else view[()])
-    return made
+            arrays.append(view if view.nbytes >= LARGE else view.copy() if view.ndim else view[()])
+    return arrays
 
 
 def is_finite(array: Any) -> bool:
@@ -59,29 +59,29 @@ def is_finite(array: Any) -> bool:
 
 
 def owned(
-    arrays: Iterable[Any], results: Sequence[Any], given: Iterable[Iterable[Any]]
+    shared: Iterable[Any], results: Sequence[Any], given: Iterable[Iterable[Any]]
 ) -> list[Any]:
-    """Arrays that nothing else refers to, of those that share the memory of results.
+    """Arrays that nothing else refers to, of those that may share the memory of results.
 
     given: arguments, in groups, whose memory that may be as well.
     """
     taken = {
         x.ctypes.data if type(x) is np.ndarray else _address(x) for x in chain.from_iterable(given)
     }
-    made = []
-    for array, result in zip(arrays, results, strict=True):
+    arrays = []
+    for array, result in zip(shared, results, strict=True):
         if not array.ndim or array.nbytes < LARGE:
-            made.append(array)
+            arrays.append(array)
             continue
         place = _address(result)
         if place is None or place in taken:
-            made.append(array.copy())
+            arrays.append(array.copy())
             continue
         taken.add(place)
         memory = (ctypes.c_char * array.nbytes).from_address(place)
         memory.keeper = result  # the memory lives as long as this
-        made.append(np.frombuffer(memory, array.dtype).reshape(array.shape))
-    return made
+        arrays.append(np.frombuffer(memory, array.dtype).reshape(array.shape))
+    return arrays
 
 
 def _address(array: Any) -> int | None:
