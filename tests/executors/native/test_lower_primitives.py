@@ -39,15 +39,16 @@ NUMPY_ALONE = {
         "argpartition spline_filter"
     ),
     "LAPACK and what is made of its factors": (
-        "completed_basis definite_band dilated_basis eig eigenbasis eigvals leading_entries"
-        " matrix_function sparse_entries sparse_full_rank sparse_inverse sparse_least_squares"
-        " sparse_product sparse_solve sylvester"
+        "completed_basis definite_band dilated_basis matrix_function sparse_entries"
+        " sparse_full_rank sparse_inverse sparse_least_squares sparse_product sparse_solve"
+        " sylvester"
     ),
 }
 # Left to NumPy for operands without numbers, besides.
 IN_PART = frozenset(
     {"sum", "add", "subtract", "multiply", "contract", "adjugate", "cholesky", "inv"}
     | {"lu_factors", "solve", "solve_triangular", "diagonal_matrix", "eigvalsh", "svdvals"}
+    | {"eigvals", "leading_entries"}
 )
 # Whether a matrix is singular is LAPACK's to say: of one that is, machine code has no results.
 GIVEN_UP = frozenset({("det", 4, "value")})

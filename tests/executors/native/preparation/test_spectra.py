@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.base.arrays import type_of
-from adjoint.base.errors import DegenerateError
+from adjoint.base.errors import DegenerateError, LinearAlgebraError
 from adjoint.base.pytrees import leaves
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.native.lowering.lower import lowerable, lowerable_within
@@ -60,7 +60,7 @@ def same(found: Any, expected: Any) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("name", ["eigh", "eigvalsh", "qr", "svd", "svdvals"])
+@pytest.mark.parametrize("name", ["eig", "eigvals", "eigh", "eigvalsh", "qr", "svd", "svdvals"])
 @pytest.mark.parametrize("dtype", [float, complex, np.float32, int])
 def test_stacks_in_any_order(name: str, dtype: Any) -> None:
     """Matrices that lie otherwise than NumPy's own do, and the same one again and again."""
@@ -99,6 +99,34 @@ def test_failures_are_those_of_numpy() -> None:
         jitted(np.eye(3))
         with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
             jitted(np.full((3, 3), np.nan))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (2, 1)])
+def test_matrices_that_are_not_finite_are_refused_by_numpy(
+    wrong: float, place: tuple[int, int]
+) -> None:
+    """LAPACK is not asked, which might not make an end of them."""
+
+    def total(x: Any) -> Any:
+        return np.sum(np.abs(np.linalg.eigvals(x + 0j)))
+
+    x = RNG.normal(size=(3, 3))
+    with ad.config(native=True):
+        jitted = ad.jit(total)
+        np.testing.assert_allclose(jitted(x), total(x))
+        x[place] = wrong
+        with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
+            jitted(x)
+
+
+def test_eigenvectors_that_are_no_basis_are_refused_by_numpy() -> None:
+    slope = ad.grad(lambda x: np.sum(np.abs(np.linalg.eig(x + 0j)[1])))
+    with ad.config(native=True):
+        jitted = ad.jit(slope)
+        jitted(np.array([[1.0, 2.0], [0.5, 3.0]]))
+        with pytest.raises(LinearAlgebraError, match="linearly dependent up to rounding"):
+            jitted(np.array([[1.0, 2.0], [0.0, 1.0]]))
 
 
 def test_flags_are_left_as_they_were() -> None:
@@ -145,7 +173,14 @@ def _orthogonal(x: Any) -> Any:
     return q * np.sign(np.diagonal(r)) + np.abs(r)
 
 
-@pytest.mark.parametrize("step", [_projected, _turned, _polar, _values, _orthogonal, _inverse])
+def _general(x: Any) -> Any:
+    w, v = np.linalg.eig(x + 0j)
+    return ((v * np.tanh(w)) @ np.linalg.inv(v)).real + np.abs(v)
+
+
+@pytest.mark.parametrize(
+    "step", [_projected, _turned, _polar, _values, _orthogonal, _inverse, _general]
+)
 def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
     """A loop that takes a decomposition in each round is one piece of machine code."""
     x = RNG.normal(size=(4, 4))

@@ -20,14 +20,16 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.orthogonal import DIVIDE, PULLED_SKEW, SKEW
 from adjoint.primitives.linear_algebra.spectra.eigen import HERMITIAN, TRIANGLE
+from adjoint.primitives.linear_algebra.spectra.eigen_general import EIGENBASIS, basis_limit
 from adjoint.primitives.linear_algebra.spectra.rotations import (
     CLUSTER_MEAN,
+    LEADING,
     PULLED_ROTATION,
     ROTATION,
     precision_of,
     relative_closeness,
 )
-from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE
+from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE, SVDVALS
 from adjoint.primitives.linear_algebra.systems import solve
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
 from adjoint.primitives.structure.gathering import GATHER, IOTA
@@ -230,6 +232,29 @@ def _singular_slope(s: Any, x: Any, weight: float) -> Any:
     return select(gone, x * filled(x, shape, x.dtype, weight), x)
 
 
+# --- eigenvectors of matrices without symmetry ----------------------------------------------------
+
+
+def _eigenbasis(v: Any) -> Any:
+    """Eigenvectors that are linearly independent, as their singular values say."""
+    sizes = bind(SVDVALS, v)
+    last = (sizes.ndim - 1,)
+    least, most = (bind(extreme, sizes, axes=last) for extreme in (MIN, MAX))
+    right = np.greater(least, most * basis_limit(v.dtype))
+    return all_if(v, broadcast_to(insert_axes(right, v.ndim - 2, v.ndim), v.shape))
+
+
+def _leading_entries(v: Any) -> Any:
+    """One at the first of the largest entries of each column."""
+    above = (v.ndim - 2,)
+    size: Any = np.abs(v)
+    most = expand_reduced(bind(MAX, size, axes=above), above, v.shape)
+    rows, _ = _places(v)
+    beyond = filled(v, v.shape, rows.dtype, v.shape[-2])
+    first = bind(MIN, select(np.less(size, most), beyond, rows), axes=above)
+    return cast(np.equal(rows, expand_reduced(first, above, v.shape)), size.dtype)
+
+
 # --- Q and R --------------------------------------------------------------------------------------
 
 
@@ -257,5 +282,7 @@ FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     CLUSTER_MEAN: _cluster_mean,
     OVER: _over_singular_values,
     SLOPE: _singular_slope,
+    EIGENBASIS: _eigenbasis,
+    LEADING: _leading_entries,
     DIVIDE: _divided,
 }
