@@ -39,9 +39,8 @@ NUMPY_ALONE = {
         "argpartition spline_filter"
     ),
     "LAPACK and what is made of its factors": (
-        "completed_basis definite_band dilated_basis matrix_function sparse_entries"
-        " sparse_full_rank sparse_inverse sparse_least_squares sparse_product sparse_solve"
-        " sylvester"
+        "definite_band matrix_function sparse_entries sparse_full_rank sparse_inverse"
+        " sparse_least_squares sparse_product sparse_solve sylvester"
     ),
 }
 # Left to NumPy for operands without numbers, besides.

@@ -195,6 +195,51 @@ def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
 
 
+def _thin_polar(x: Any) -> Any:
+    u, _, vh = np.linalg.svd(x, full_matrices=False)
+    return u @ vh
+
+
+def _thin_soft(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return (u * np.tanh(s)) @ vh
+
+
+def _complement(x: Any) -> Any:
+    """What only the columns that complete a basis make."""
+    u, _, vh = np.linalg.svd(x)
+    count = min(x.shape)
+    return u[:, count:] @ (u[:, count:].T @ np.cos(x)) + (np.cos(x) @ vh[count:].T) @ vh[count:]
+
+
+@pytest.mark.parametrize("step", [_thin_polar, _thin_soft, _complement])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5)])
+def test_loops_over_matrices_that_are_not_square(
+    step: Callable[[Any], Any], shape: tuple[int, int]
+) -> None:
+    """Bases are completed by Q as NumPy does it."""
+    x = RNG.normal(size=shape)
+
+    def total(x: Any) -> Any:
+        end = ad.fori_loop(0, 6, lambda _, x: 0.8 * x + 0.1 * np.cos(step(x)), x)
+        return np.sum(np.sin(end) * np.arange(15.0).reshape(shape))
+
+    for function in (total, ad.grad(total)):
+        assert ad.program(function, x).native().left() == ()
+        for one, other in zip(*both(function, x), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+def test_what_depends_on_how_a_basis_was_completed_is_refused_by_numpy() -> None:
+    slope = ad.grad(lambda x, w: np.sum(w * np.linalg.svd(x)[0][:, 3:]))
+    with ad.config(native=True):
+        jitted = ad.jit(slope)
+        x = RNG.normal(size=(5, 3))
+        np.testing.assert_allclose(jitted(x, 0.0), np.zeros((5, 3)))
+        with pytest.raises(DegenerateError, match="complete an orthonormal basis"):
+            jitted(x, 1.0)
+
+
 def test_least_squares_and_their_gradient() -> None:
     x, y = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
 

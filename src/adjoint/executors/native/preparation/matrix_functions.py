@@ -32,6 +32,7 @@ from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.linear_algebra.least_squares import PINV, UNCUT
+from adjoint.primitives.linear_algebra.orthogonal import QR
 from adjoint.primitives.linear_algebra.spectra.dilation import DILATED_BASIS, ZERO_WEIGHTS
 from adjoint.primitives.linear_algebra.spectra.divided_differences import NEAR
 from adjoint.primitives.linear_algebra.spectra.rotations import precision_of
@@ -45,7 +46,7 @@ from adjoint.primitives.structure.moving import (
     sum_axes,
 )
 from adjoint.primitives.structure.reductions import MAX
-from adjoint.primitives.structure.slicing import concatenate
+from adjoint.primitives.structure.slicing import concatenate, take
 from adjoint.program import Equation
 
 
@@ -53,7 +54,10 @@ def has_formula(equation: Equation) -> bool:
     """Whether there is a formula for just these operands."""
     shapes = [atom.type.shape for atom in equation.inputs]
     if equation.primitive is DILATED_BASIS:
-        return shapes[0][-1] == shapes[0][-2] == shapes[1][-1]
+        square = shapes[0][-1] == shapes[0][-2] == shapes[1][-1]
+        return square or all(
+            has_loop(name, equation.inputs[0].type.dtype) for name in ("qr_r_raw", "qr_complete")
+        )
     if equation.primitive is PINV:
         type_ = equation.inputs[0].type
         return not equation.params["hermitian"] and type_.inexact and has_loop("svd_s", type_.dtype)
@@ -136,13 +140,25 @@ def _errors(values: Any, reference: Sequence[Any]) -> Any:
 
 
 def _dilated_basis(u: Any, vh: Any) -> Any:
-    """The basis where nothing is to be completed."""
-    half = filled(u, u.shape, u.dtype, u.dtype.type(np.sqrt(0.5)))
-    upper: Any = half * u
-    lower: Any = half * adjoint(vh)
-    axis = u.ndim - 1
-    rows = concatenate([upper, upper], axis), concatenate([lower, -lower], axis)
-    return concatenate([*rows], axis - 1)
+    v, half = adjoint(vh), u.dtype.type(np.sqrt(0.5))
+    upper: Any = filled(u, u.shape, u.dtype, half) * u
+    lower: Any = filled(v, v.shape, v.dtype, half) * v
+    axis, count = u.ndim - 1, u.shape[-1]
+    above, below = [upper, upper], [lower, -lower]
+    if u.shape[-2] > count:
+        above.append(_completing(u))
+        below.append(filled(u, (*v.shape[:-1], u.shape[-2] - count), u.dtype, 0))
+    elif v.shape[-2] > count:
+        above.append(filled(u, (*u.shape[:-1], v.shape[-2] - count), u.dtype, 0))
+        below.append(_completing(v))
+    return concatenate([concatenate(above, axis), concatenate(below, axis)], axis - 1)
+
+
+def _completing(x: Any) -> Any:
+    """Orthonormal columns that complete those of x to a basis."""
+    q, _ = bind(QR, x, complete=True)
+    ends = [(0, length, 1) for length in q.shape[:-1]]
+    return take(q, (*ends, (x.shape[-1], q.shape[-1], 1)))
 
 
 def _zero_weights(s: Any) -> Any:

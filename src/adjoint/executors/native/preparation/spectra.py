@@ -29,8 +29,13 @@ from adjoint.primitives.linear_algebra.spectra.rotations import (
     precision_of,
     relative_closeness,
 )
-from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE, SVDVALS
-from adjoint.primitives.linear_algebra.systems import solve
+from adjoint.primitives.linear_algebra.spectra.singular_values import (
+    COMPLETED,
+    OVER,
+    SLOPE,
+    SVDVALS,
+)
+from adjoint.primitives.linear_algebra.systems import multiply, solve
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
@@ -232,6 +237,21 @@ def _singular_slope(s: Any, x: Any, weight: float) -> Any:
     return select(gone, x * filled(x, shape, x.dtype, weight), x)
 
 
+def _completed(x: Any, u: Any, first: int, pulled: bool) -> Any:
+    """As it is, where in reverse nothing depends on how the columns of u complete a basis."""
+    if not pulled or first == x.shape[-1]:
+        return x
+    completing, beside = (
+        take(y, (*((0, length, 1) for length in y.shape[:-1]), (first, y.shape[-1], 1)))
+        for y in (u, x)
+    )
+    block: Any = multiply(adjoint(completing), beside)
+    skew: Any = np.abs(block - adjoint(block))
+    most, size = (bind(MAX, y, axes=tuple(range(y.ndim))) for y in (skew, np.abs(x)))
+    wrong = np.greater(most * 0.5, size * precision_of(x.dtype) ** (2 / 3))
+    return all_if(x, broadcast_to(np.logical_not(wrong), x.shape))
+
+
 # --- eigenvectors of matrices without symmetry ----------------------------------------------------
 
 
@@ -282,6 +302,7 @@ FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     CLUSTER_MEAN: _cluster_mean,
     OVER: _over_singular_values,
     SLOPE: _singular_slope,
+    COMPLETED: _completed,
     EIGENBASIS: _eigenbasis,
     LEADING: _leading_entries,
     DIVIDE: _divided,
