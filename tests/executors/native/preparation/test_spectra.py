@@ -208,8 +208,10 @@ def _thin_soft(x: Any) -> Any:
 def _complement(x: Any) -> Any:
     """What only the columns that complete a basis make."""
     u, _, vh = np.linalg.svd(x)
-    count = min(x.shape)
-    return u[:, count:] @ (u[:, count:].T @ np.cos(x)) + (np.cos(x) @ vh[count:].T) @ vh[count:]
+    rows, columns = x.shape
+    if rows > columns:
+        return u[:, columns:] @ (u[:, columns:].T @ np.cos(x))
+    return (np.cos(x) @ vh[rows:].T) @ vh[rows:]
 
 
 @pytest.mark.parametrize("step", [_thin_polar, _thin_soft, _complement])
@@ -217,7 +219,7 @@ def _complement(x: Any) -> Any:
 def test_loops_over_matrices_that_are_not_square(
     step: Callable[[Any], Any], shape: tuple[int, int]
 ) -> None:
-    """Bases are completed by Q as NumPy does it."""
+    """Bases are completed by Q as NumPy does it, and their zeros coincide."""
     x = RNG.normal(size=shape)
 
     def total(x: Any) -> Any:
@@ -225,7 +227,9 @@ def test_loops_over_matrices_that_are_not_square(
         return np.sum(np.sin(end) * np.arange(15.0).reshape(shape))
 
     for function in (total, ad.grad(total)):
-        assert ad.program(function, x).native().left() == ()
+        held = ad.program(function, x)
+        assert held.native().left() == ()
+        assert run_native(held.program, held.values or ()) is not None
         for one, other in zip(*both(function, x), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
 
@@ -288,7 +292,7 @@ def test_functions_of_matrices(gap: float, count: int) -> None:
 
 def test_coinciding_values_are_left_to_numpy() -> None:
     v = np.eye(3)
-    program, operands = frechet(np.array([1.0, 2.0, 1.0]), v, [v])
+    program, operands = frechet(np.array([1.0, 2.0, np.nextafter(1.0, 2.0)]), v, [v])
     assert run_native(program, operands) is None
     x = np.diag([1.0, 1.0, 2.0])
     with ad.config(native=True):
@@ -296,6 +300,23 @@ def test_coinciding_values_are_left_to_numpy() -> None:
         np.testing.assert_allclose(slope, 2 * x)
         with pytest.raises(DegenerateError, match="coincide"):
             ad.jit(ad.grad(lambda x: np.linalg.eigh(x)[1][0, 0]))(x)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_values_that_are_the_very_same_are_not(count: int) -> None:
+    """As the zeros of a matrix that is not square; unless a function of them differs."""
+    v = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
+    values = np.array([0.0, 2.0, 0.0, 0.0])
+    program, operands = frechet(values, v, [RNG.normal(size=(4, 4))] * count)
+    (found,) = run_native(program, operands) or (None,)
+    (expected,) = NumpyExecutor().compile(program).run(*operands)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+    for place in (3, 8):  # what decides on the form, and what it is applied to
+        changed = list(operands)
+        changed[place] = np.where(np.arange(4) == 2, 1.5, operands[place])
+        assert run_native(program, changed) is None
+    near = [np.array([0.0, 2.0, 0.0, 1e-17]), *operands[1:]]
+    assert run_native(program, near) is None
 
 
 def test_chains_of_close_values_are_left_to_numpy() -> None:

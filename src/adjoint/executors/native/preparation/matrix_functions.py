@@ -4,7 +4,7 @@ Of divided differences g[l_i, l_j] the two forms, a quotient and a Taylor polyno
 for all pairs, and the one with the smaller error is taken, as
 `primitives/linear_algebra/spectra/divided_differences.py` says. Where two eigenvalues coincide up
 to rounding, means of clusters are taken and more is asked: an index is out of bounds there, so that
-NumPy runs.
+NumPy runs, unless all that is known of both is the same.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def has_formula(equation: Equation) -> bool:
 
 def _frechet(values: Any, v: Any, a: Any, *rest: Any, lower: bool) -> Any:
     reference, g, directions = rest[:KNOWN], rest[KNOWN : 2 * KNOWN], rest[2 * KNOWN :]
-    _, apart = pairs(values, -1)
+    apart = _settled(values, [*reference, *g])
     if not directions:
         matrix: Any = v * columns_of(g[0])
         return multiply(all_if(matrix, apart), adjoint(v))
@@ -81,6 +81,19 @@ def _frechet(values: Any, v: Any, a: Any, *rest: Any, lower: bool) -> Any:
     turned: Any = _differences(values, reference, g) * inner
     turned = select(np.equal(inner, zeros(inner)), zeros(turned), turned)
     return multiply(multiply(v, turned), adjoint(v))
+
+
+def _settled(values: Any, functions: Sequence[Any]) -> Any:
+    """Where two values are apart, or they and all functions of them are the very same.
+
+    So are the zeros of a matrix that is not square, as its singular vectors are eigenvectors: they
+    count as their own means.
+    """
+    _, apart = pairs(values, -1)
+    same: Any = np.equal(columns_of(values), rows_of(values))
+    for function in {x.atom: x for x in functions}.values():
+        same = np.logical_and(same, np.equal(columns_of(function), rows_of(function)))
+    return np.logical_or(apart, same)
 
 
 def _differences(values: Any, reference: Sequence[Any], g: Sequence[Any]) -> Any:
