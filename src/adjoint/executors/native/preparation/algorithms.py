@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.executors.native.preparation import matrix_functions, spectra
+from adjoint.executors.native.preparation import matrix_functions, spectra, splines
 from adjoint.executors.native.preparation.filters import correlated, filtered
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
@@ -29,7 +29,7 @@ from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure.correlation import CORRELATION
+from adjoint.primitives.structure.correlation import CORRELATION, SPLINE_FILTER
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
     FILL,
@@ -57,6 +57,8 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (CORRELATION, RECURRENCE):
         return equation.outputs[0].type.inexact
+    if equation.primitive is SPLINE_FILTER:
+        return splines.has_formula(equation)
     if equation.primitive in matrix_functions.FORMULAS:
         return matrix_functions.has_formula(equation)
     complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in spectra.FORMULAS
@@ -248,6 +250,7 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     WARN_WHERE_ZERO: _none_is_zero,
     CORRELATION: correlated,
     RECURRENCE: filtered,
+    SPLINE_FILTER: splines.coefficients,
     **spectra.FORMULAS,
     **matrix_functions.FORMULAS,
 }

@@ -268,11 +268,12 @@ def _leading_entries(v: Any) -> Any:
     """One at the first of the largest entries of each column."""
     above = (v.ndim - 2,)
     size: Any = np.abs(v)
-    most = expand_reduced(bind(MAX, size, axes=above), above, v.shape)
+    most: Any = expand_reduced(bind(MAX, size, axes=above), above, v.shape)
     rows, _ = _places(v)
     beyond = filled(v, v.shape, rows.dtype, v.shape[-2])
-    first = bind(MIN, select(np.less(size, most), beyond, rows), axes=above)
-    return cast(np.equal(rows, expand_reduced(first, above, v.shape)), size.dtype)
+    least = bind(MIN, select(np.less(size, most), beyond, rows), axes=above)
+    first: Any = expand_reduced(least, above, v.shape)
+    return cast(np.equal(rows, first), size.dtype)
 
 
 # --- Q and R --------------------------------------------------------------------------------------

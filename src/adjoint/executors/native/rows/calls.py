@@ -129,10 +129,9 @@ class _Decompositions(_LibraryCaller):
 
     def _look(self, together: int) -> None:
         """A fault where a matrix has NaN as its first value: there LAPACK has failed."""
-        (length,), dtype = (
-            of[self.routine.values] for of in (self.routine.shapes, self.routine.dtypes)
-        )
-        values = self.places[1 + self.routine.values]
+        place = self.routine.values
+        (length,), dtype = self.routine.shapes[place], self.routine.dtypes[place]
+        values = self.places[1 + place]
         with self.counting("0", together) as i:
             first = self.load(self.at(values, dtype, self.times(i, length)), dtype).parts[0]
             self.numbers.faults.append(self.truth(self.block.op(f"fcmp uno double {first}, 0.0")))
