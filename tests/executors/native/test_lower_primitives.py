@@ -39,15 +39,16 @@ NUMPY_ALONE = {
         "argpartition"
     ),
     "LAPACK and what is made of its factors": (
-        "definite_band matrix_function sparse_entries sparse_full_rank sparse_inverse"
+        "definite_band sparse_entries sparse_full_rank sparse_inverse"
         " sparse_least_squares sparse_product sparse_solve sylvester"
     ),
 }
-# Left to NumPy for operands without numbers, besides; filters of splines for short rows.
+# Left to NumPy for operands without numbers, besides; filters of splines for short rows, and
+# all functions of matrices but the exponential.
 IN_PART = frozenset(
     {"sum", "add", "subtract", "multiply", "contract", "adjugate", "cholesky", "inv"}
     | {"lu_factors", "solve", "solve_triangular", "diagonal_matrix", "eigvalsh", "svdvals"}
-    | {"eigvals", "leading_entries", "spline_filter"}
+    | {"eigvals", "leading_entries", "spline_filter", "matrix_function"}
 )
 # Whether a matrix is singular is LAPACK's to say: of one that is, machine code has no results.
 GIVEN_UP = frozenset({("det", 4, "value")})

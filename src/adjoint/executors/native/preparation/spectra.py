@@ -91,6 +91,12 @@ def zeros(x: Any) -> Any:
     return filled(x, x.shape, x.dtype, 0)
 
 
+def identity(x: Any) -> Any:
+    """The identity for matrices of this shape."""
+    rows, columns = _places(x)
+    return cast(np.equal(rows, columns), x.dtype)
+
+
 # --- parts of matrices ----------------------------------------------------------------------------
 
 
@@ -289,8 +295,6 @@ def _divided(x: Any, r: Any) -> Any:
     return swapped(solve(swapped(all_if(r, columns_of(there))), swapped(x)))
 
 
-# Those that hold a solution of a linear system, to rounding.
-SOLVING: Final = frozenset({DIVIDE})
 FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     DIAGONAL_PART: _diagonal_part,
     DIAGONAL_MATRIX: _diagonal_matrix,
