@@ -1,6 +1,7 @@
-"""The wine network on a device: the first GPU that JAX has, or else the processor.
+"""Gradients on a device: the first GPU that JAX has, or else the processor.
 
-The gradient with respect to both weight matrices, float32, of 178 samples.
+Of the wine network with respect to both weight matrices, float32, of 178 samples; and of a short
+formula of few numbers and many, where a call costs more than arithmetic, or less.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from benchmarks.table import Table, duration, ratio
 from benchmarks.wine import network
 
 HIDDEN = (16, 200, 2000, 20_000)
+NUMBERS = (1, 100, 10_000, 1_000_000)
 _SECONDS = 3.0
 
 
@@ -33,7 +35,15 @@ def run() -> list[Table]:
     ]
     table = Table(columns)
     table.rows += [_row(hidden, device) for hidden in HIDDEN]
-    return [table]
+    formula = Table(
+        [
+            f"numbers ({device})",
+            *("XLA, NumPy in and out", "JAX, NumPy in and out", "JAX = 1"),
+            *("XLA, all there", "JAX, all there", "JAX = 1"),
+        ]
+    )
+    formula.rows += [_formula_row(numbers, device) for numbers in NUMBERS]
+    return [table, formula]
 
 
 def _row(hidden: int, device: str) -> list[str]:
@@ -59,6 +69,28 @@ def _row(hidden: int, device: str) -> list[str]:
     times = medians(candidates, _SECONDS)
     shown = [duration(times[name]) for name in candidates]
     return [str(hidden), *shown, ratio(times["there"] / times["JAX"])]
+
+
+def _formula_row(numbers: int, device: str) -> list[str]:
+    """The gradient of sum(x sin(x)), float64."""
+    jax, xp = jax_modules()
+    x = np.linspace(0.1, 1.5, numbers)
+    slope = ad.jit(ad.grad(lambda x: np.sum(np.sin(x) * x)), device=device)
+    theirs = jax.jit(jax.grad(lambda x: xp.sum(xp.sin(x) * x)))
+    there, given = ad.device_put(x, device), jax.device_put(x, jax.devices()[0])
+    candidates: dict[str, Thunk] = {
+        "copied": lambda: slope(x),
+        "JAX, copied": lambda: np.array(theirs(x)),
+        "there": lambda: jax.block_until_ready(slope(there).array),
+        "JAX": lambda: jax.block_until_ready(theirs(given)),
+    }
+    for candidate in candidates.values():
+        np.testing.assert_allclose(np.asarray(candidate()), np.cos(x) * x + np.sin(x), rtol=1e-12)
+    times = medians(candidates, _SECONDS)
+    cells = [str(numbers)]
+    for ours, other in (("copied", "JAX, copied"), ("there", "JAX")):
+        cells += [duration(times[ours]), duration(times[other]), ratio(times[ours] / times[other])]
+    return cells
 
 
 def _agree(candidates: dict[str, Thunk], hidden: int) -> None:

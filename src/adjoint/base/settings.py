@@ -263,6 +263,26 @@ class running_on:  # a context manager, as `config` is
     def __exit__(self, *_: Any) -> None:
         _current.reset(self._token)
 
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that runs there: as with a `with` around each call, in less time."""
+        device, before = self.device, _current.get()
+        latest = before, _on(before, device)
+
+        def on_device(*args: Any, **kwargs: Any) -> Any:
+            nonlocal latest
+            before, chosen = latest
+            now = _current.get()
+            if now is not before:
+                chosen = _on(now, device)
+                latest = now, chosen
+            token = _current.set(chosen)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _current.reset(token)
+
+        return on_device
+
 
 @lru_cache(maxsize=256)
 def _on(before: Settings, device: str) -> Settings:

@@ -7,6 +7,7 @@ from adjoint.capture.numpy import array_api
 from adjoint.capture.numpy.indexing import assigning
 from adjoint.capture.numpy.linalg import decompositions as linalg_decompositions
 from adjoint.capture.numpy.linalg import fft as numpy_fft
+from adjoint.capture.numpy.linalg import least_squares as linalg_least_squares
 from adjoint.capture.numpy.linalg import linalg_products
 from adjoint.capture.numpy.linalg import norms as linalg_norms
 from adjoint.capture.numpy.linalg import solving as numpy_linalg
@@ -61,6 +62,7 @@ __all__ = [
     "is_known",
     "joints",
     "linalg_decompositions",
+    "linalg_least_squares",
     "linalg_norms",
     "linalg_products",
     "methods",

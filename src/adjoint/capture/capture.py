@@ -221,13 +221,19 @@ def _refusal_behind(error: Exception, trace: Trace) -> Exception | None:
     """The refusal of ours that an error follows from, where NumPy or a library hides it.
 
     NumPy does when a traced value is written into an array of its own, and a library that asks the
-    other operand when it has met an error.
+    other operand when it has met an error. No refusal is behind an error that was refused for the
+    case that the user's code catches it, as that of one example of a batch is: it was not caught.
     """
     hidden = error.__cause__ or error.__context__
     if isinstance(hidden, DroppedDerivativeError):
         return hidden
     refusal = trace.refusal or refusal_of(error)
-    return None if refusal is error else refusal
+    if refusal is None or refusal is error:
+        return None
+    behind: BaseException | None = error
+    while behind is not None and behind is not refusal.__cause__:
+        behind = behind.__cause__ or behind.__context__
+    return refusal if behind is None else None
 
 
 def _leave(

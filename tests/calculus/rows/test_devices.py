@@ -17,7 +17,7 @@ jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed
 SAME_BITS = """
 import adjoint as ad
 from itertools import islice
-from adjoint.executors.xla.executor import XlaExecutable
+from adjoint.executors.xla.executable import XlaExecutable
 from tests.calculus.rows.functions import close, same_bits
 from tests.calculus.rows.test_engines import all_functions
 

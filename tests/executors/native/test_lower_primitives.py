@@ -36,18 +36,19 @@ NUMPY_ALONE = {
         "beta_moment carlson_integral complex_zeta gamma_moment legendre_integral"
     ),
     "NumPy and SciPy have whole algorithms for them, which are called with arrays": (
-        "argpartition spline_filter"
+        "argpartition"
     ),
     "LAPACK and what is made of its factors": (
-        "completed_basis definite_band dilated_basis eig eigenbasis eigvals leading_entries"
-        " matrix_function sparse_entries sparse_full_rank sparse_inverse sparse_least_squares"
-        " sparse_product sparse_solve sylvester"
+        "definite_band sparse_entries sparse_full_rank sparse_inverse"
+        " sparse_least_squares sparse_product sparse_solve sylvester"
     ),
 }
-# Left to NumPy for operands without numbers, besides.
+# Left to NumPy for operands without numbers, besides; filters of splines for short rows, and
+# all functions of matrices but the exponential.
 IN_PART = frozenset(
     {"sum", "add", "subtract", "multiply", "contract", "adjugate", "cholesky", "inv"}
     | {"lu_factors", "solve", "solve_triangular", "diagonal_matrix", "eigvalsh", "svdvals"}
+    | {"eigvals", "leading_entries", "spline_filter", "matrix_function"}
 )
 # Whether a matrix is singular is LAPACK's to say: of one that is, machine code has no results.
 GIVEN_UP = frozenset({("det", 4, "value")})

@@ -24,7 +24,7 @@ from adjoint.base.errors import (
 from adjoint.executors import XlaExecutor
 from adjoint.executors.interface import PLAIN
 from adjoint.executors.xla.backend import check_version
-from adjoint.executors.xla.executor import LoweredProgram, XlaExecutable
+from adjoint.executors.xla.executable import LoweredProgram, XlaExecutable
 from adjoint.executors.xla.rules import RULES
 from adjoint.optimise import bare
 from tests.executors.xla.simulated import run_on_devices

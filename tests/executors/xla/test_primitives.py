@@ -11,7 +11,7 @@ import pytest
 from adjoint.executors.attempt import conforming
 from adjoint.executors.interface import PLAIN
 from adjoint.executors.xla import XlaExecutor
-from adjoint.executors.xla.executor import LoweredProgram, XlaExecutable
+from adjoint.executors.xla.executable import LoweredProgram, XlaExecutable
 from adjoint.executors.xla.rules import RULES, load_rules
 from adjoint.optimise import bare
 from adjoint.primitives import PRIMITIVES, EmptySlot

@@ -191,14 +191,7 @@ def _on_device(jitted: Callable[..., Any], device: Any) -> Callable[..., Any]:
             f"device must be a name, as 'gpu' or 'gpu:1', got {device!r}. Several devices are for "
             "jit(f, shard={...}), which says what is divided among them."
         )
-    with running_on(device):
-        pass  # which refuses what there is not
-
-    def on_device(*args: Any, **kwargs: Any) -> Any:
-        with running_on(device):
-            return jitted(*args, **kwargs)
-
-    return on_device
+    return running_on(device)(jitted)  # which refuses what there is not
 
 
 def _divided(jitted: Callable[..., Any], shards: Shards) -> Callable[..., Any]:

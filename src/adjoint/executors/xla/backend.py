@@ -7,11 +7,12 @@ the user does with JAX itself is not touched.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from adjoint.base.errors import ArgumentError, XlaUnavailableError
 
@@ -79,12 +80,18 @@ def check_version(version: str) -> None:
 
 def in_double_precision() -> AbstractContextManager[Any]:
     """While this holds, JAX has numbers of 64 bits in this thread."""
-    module = jax()
-    switch = getattr(module, "enable_x64", None)  # of newer versions
+    if Forked.here:
+        jax()  # which says why not
+    return double_precision()(True)
+
+
+@cache
+def double_precision() -> Callable[[bool], AbstractContextManager[Any]]:
+    """JAX's own switch, which makes a context manager."""
+    switch = getattr(jax(), "enable_x64", None)  # of newer versions
     if switch is None:
         switch = import_module("jax.experimental").enable_x64
-    context: AbstractContextManager[Any] = switch(True)
-    return context
+    return cast("Callable[[bool], AbstractContextManager[Any]]", switch)
 
 
 @cache

@@ -47,7 +47,8 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        DeviceArray.exist = True
+        if not DeviceArray.exist:  # an assignment would empty the caches of the class each time
+            DeviceArray.exist = True
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType
-from adjoint.base.errors import ArgumentError, ProgramError
+from adjoint.base.errors import ProgramError
 from adjoint.base.settings import settings
-from adjoint.executors.attempt import PYTHON
-from adjoint.executors.interface import PLAIN, CompileReport, GuardedExecutable, Needs
+from adjoint.executors.interface import PLAIN, GuardedExecutable, Needs
 from adjoint.executors.numpy import NumpyExecutor
-from adjoint.executors.xla.backend import Forked, device_of, in_double_precision, jax
+from adjoint.executors.xla.backend import device_of, jax
 from adjoint.executors.xla.device_array import DeviceArray
-from adjoint.executors.xla.lowering import XlaLowering, is_known
+from adjoint.executors.xla.executable import LoweredProgram, XlaExecutable
+from adjoint.executors.xla.lowering import is_known
 from adjoint.optimise import bare
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.program import Program
 from adjoint.transforms.hard_zeros.hardness import hardened
 
-_LARGE: Final = 1 << 16  # bytes from which a result is not copied
 _ROUNDING: Final = 1e7  # units in the last place that sums of many terms may differ by
 
 
@@ -82,115 +79,6 @@ def xla_executor(device: str | None) -> XlaExecutor:
     return XlaExecutor(device)
 
 
-class LoweredProgram:
-    """A program in XLA's own language, for a device.
-
-    left: the equations that go through the host.
-    """
-
-    def __init__(self, program: Program, needs: Needs, device: Any) -> None:
-        self.inputs = program.input_types
-        self.device = device
-        lowering = XlaLowering(needs.watched)
-        with in_double_precision():
-            module = jax()
-            place = module.sharding.SingleDeviceSharding(device)
-            given = [
-                module.ShapeDtypeStruct(type_.shape, type_.dtype, sharding=place)
-                for type_ in self.inputs
-            ]
-            self.jitted = module.jit(partial(lowering.whole, program))
-            self.lowered = self.jitted.lower(*given)
-        self.left = tuple(lowering.left.values())
-
-
-class BoundConstants(NamedTuple):
-    """The last inputs of a program, where they are the same at each run.
-
-    values: as they were given. on_host, placed: as JAX takes them, and on the device.
-    """
-
-    values: tuple[Any, ...]
-    on_host: Sequence[Any]
-    placed: Sequence[Any]
-
-
-_NOTHING: Final = BoundConstants((), (), ())
-
-
-class XlaExecutable:
-    """A program compiled by XLA.
-
-    It has no results where NumPy would have raised an error or warned: where an operation has found
-    a fault (a singular matrix, an index beyond its axis), and where a result is infinite or NaN
-    although no argument is.
-    """
-
-    __slots__ = ("_compiled", "_device", "_inputs", "_jitted", "_left")
-
-    guarded: Final = True
-    pays: Final = True
-
-    def __init__(self, lowered: LoweredProgram) -> None:
-        self._inputs, self._device = lowered.inputs, lowered.device
-        self._left, self._jitted = lowered.left, lowered.jitted
-        with in_double_precision():
-            self._compiled = lowered.lowered.compile()
-
-    def run(self, *arguments: Any) -> tuple[Any, ...] | None:
-        """The results; None where the arguments are of other types, or NumPy is to run it."""
-        return self._run(arguments, _NOTHING)
-
-    def bind(self, constants: Sequence[Any]) -> Callable[..., tuple[Any, ...] | None]:
-        """`run` without its last inputs, which are these: they are put on the device once."""
-        types = self._inputs[len(self._inputs) - len(constants) :]
-        given = _given(types, constants)
-        if given is None or Forked.here or not constants:
-            held = tuple(constants)
-            return lambda *arguments: self._run((*arguments, *held), _NOTHING)
-        with in_double_precision():
-            module = jax()
-            placed = [module.device_put(x, self._device) for x in given]
-        bound = BoundConstants(tuple(constants), given, placed)
-        return lambda *arguments: self._run(arguments, bound)
-
-    def _run(self, arguments: Sequence[Any], bound: BoundConstants) -> tuple[Any, ...] | None:
-        count = len(self._inputs) - len(bound.values)
-        if len(arguments) != count or Forked.here:
-            return None
-        given = _given(self._inputs[:count], arguments)
-        if given is None:
-            return None
-        stays = DeviceArray in map(type, arguments)
-        with in_double_precision():
-            if not stays:
-                # What is compiled for one device takes arrays of that alone.
-                flags, *results = self._compiled(*given, *bound.placed)
-            elif any(map(_is_divided, given)):
-                given = _together([*given, *bound.on_host], self._device)
-                flags, *results = self._jitted(*given)
-            else:
-                given = _together(given, self._device)
-                flags, *results = self._jitted(*given, *bound.placed)
-            fault, infinite = np.asarray(flags).tolist()
-        if fault or (infinite and all(map(_is_finite, (*arguments, *bound.values)))):
-            return None  # NumPy runs it, and warns or raises its error from the user's own line
-        if stays:
-            return tuple(x if not x.ndim else DeviceArray(x) for x in map(_scalar, results))
-        return tuple(_owned(results, [*given, *bound.on_host, *bound.placed]))
-
-    def report(self) -> CompileReport:
-        """What became of it: what goes through the host is named."""
-        return CompileReport(source=str(self._compiled.as_text()), left=self._left)
-
-    def compiled_text(self, *arguments: Any) -> str:
-        """What XLA makes of it for arguments that lie where these do, in its own language."""
-        with in_double_precision():
-            given = [x.array if type(x) is DeviceArray else np.asarray(x) for x in arguments]
-            compiled = self._jitted.lower(*_together(given, self._device)).compile()
-        return str(compiled.as_text())
-
-
 class CheckedExecutable:
     """A program compiled by XLA whose first results are compared with NumPy's.
 
@@ -244,100 +132,3 @@ def _alike(x: Any, y: Any) -> bool:
     largest = np.max(np.abs(y[np.isfinite(y)]), initial=0)
     bound = _ROUNDING * float(np.finfo(x.dtype).eps)
     return bool(np.allclose(x, y, rtol=bound, atol=bound * largest, equal_nan=True))
-
-
-def _given(types: Sequence[ArrayType], arguments: Sequence[Any]) -> list[Any] | None:
-    """Arguments as JAX takes them; None where they are of other types."""
-    given = []
-    for type_, argument in zip(types, arguments, strict=True):
-        if not _is_of(type_, argument):
-            return None
-        if type(argument) is DeviceArray:
-            given.append(argument.array)
-        elif type(argument) is np.ndarray:
-            given.append(argument)
-        else:
-            try:
-                given.append(np.asarray(argument, type_.dtype))
-            except OverflowError:  # a whole number of Python's that no dtype holds
-                return None
-    return given
-
-
-def _is_divided(array: Any) -> bool:
-    place = getattr(array, "sharding", None)
-    return place is not None and len(place.device_set) > 1
-
-
-def _together(given: list[Any], device: Any) -> list[Any]:
-    """Arrays that lie on one device, or on all of those that any of them is divided among."""
-    places = [getattr(x, "sharding", None) for x in given]
-    divided = [place for place in places if place is not None and len(place.device_set) > 1]
-    module = jax()
-    if divided:
-        if len({frozenset(place.device_set) for place in divided}) > 1:
-            raise ArgumentError(
-                "Arrays are divided among different devices: "
-                f"{' and '.join(str(sorted(map(str, x.device_set))) for x in divided)}. Divide all "
-                "of them among the same ones, by ad.device_put or ad.jit(f, shard=...)."
-            )
-        spec = module.sharding.PartitionSpec()
-        whole = module.sharding.NamedSharding(divided[0].mesh, spec)
-    elif all(place is None or place.device_set == {device} for place in places):
-        return given
-    else:
-        whole = device
-    return [
-        x if place is None or len(place.device_set) > 1 else module.device_put(x, whole)
-        for x, place in zip(given, places, strict=True)
-    ]
-
-
-def _scalar(result: Any) -> Any:
-    """NumPy's number of a result without axes; others as they are."""
-    return result if result.ndim else np.asarray(result)[()]
-
-
-def _is_of(type_: ArrayType, argument: Any) -> bool:
-    kind = type(argument)
-    if type_.weak:
-        return kind is PYTHON[type_.dtype.kind]
-    if not type_.ndim:
-        return kind is type_.dtype.type
-    if kind is not np.ndarray and kind is not DeviceArray:
-        return False
-    return bool(argument.dtype == type_.dtype and argument.shape == type_.shape)
-
-
-def _is_finite(argument: Any) -> bool:
-    numbers = np.asarray(argument)
-    return numbers.dtype.kind not in "fc" or bool(np.isfinite(numbers).all())
-
-
-def _owned(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """NumPy's arrays and scalars of results, each with memory that nothing else refers to."""
-    taken: set[int | None] | None = None
-    owned = []
-    for result in results:
-        place = _address(result)
-        if place is None:
-            owned.append(np.array(result) if result.ndim else np.asarray(result)[()])
-            continue
-        if taken is None:
-            taken = {x.ctypes.data if type(x) is np.ndarray else _address(x) for x in given}
-        if place in taken:
-            owned.append(np.array(result))
-            continue
-        taken.add(place)
-        memory = (ctypes.c_char * result.nbytes).from_address(place)
-        memory.keeper = result  # the memory lives as long as this
-        owned.append(np.frombuffer(memory, result.dtype).reshape(result.shape))
-    return owned
-
-
-def _address(result: Any) -> int | None:
-    """Where a large result lies in the memory of the processor; None if it is to be copied."""
-    if result.nbytes < _LARGE or next(iter(result.devices())).platform != "cpu":
-        return None
-    address: int = result.unsafe_buffer_pointer()
-    return address

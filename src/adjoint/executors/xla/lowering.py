@@ -32,12 +32,15 @@ _DTYPES: Final = frozenset(
 )
 
 
+FAULT: Final = 2  # the flag of a program that has met what NumPy would refuse
+
+
 class XlaLowering:
     """Traces a program in JAX; what rules work with.
 
     watched: outputs, by number, of which a NaN is a fault. np, lax, special, linear_algebra: JAX's
-    modules. faults: the conditions that were met so far in what is being traced. left: the
-    equations that go through the host.
+    modules. faults: the conditions that were met so far in what is being traced. may_fail: whether
+    the program that was traced last has any. left: the equations that go through the host.
     """
 
     def __init__(self, watched: Sequence[int] = ()) -> None:
@@ -49,19 +52,27 @@ class XlaLowering:
         self.special: Any = import_module("jax.scipy.special")
         self.linear_algebra: Any = import_module("jax.scipy.linalg")
         self.faults: list[Any] = []
+        self.may_fail = False
         self.left: dict[Equation, LeftEquation] = {}
 
     # --- programs --------------------------------------------------------------------------------
 
-    def whole(self, program: Program, *operands: Any) -> tuple[Any, ...]:
-        """Two flags, a fault and whether a result is infinite or NaN, and the results."""
+    def flagged(self, program: Program, *operands: Any) -> tuple[Any, ...]:
+        """A flag, and the results. The flag is 1 where a result is infinite or NaN, or `FAULT`."""
         with self.within() as faults:
             results = self.outputs(program, operands)
             faults += [self.np.isnan(results[place]) for place in self.watched]
             pairs = zip(results, program.output_types, strict=True)
-            infinite = [~self.np.isfinite(x) for x, type_ in pairs if type_.inexact]
-            flags = self.np.stack([self.any_of(faults), self.any_of(infinite)])
-        return (flags, *results)
+            infinite = self.any_of([~self.np.isfinite(x) for x, type_ in pairs if type_.inexact])
+            flag = self.np.where(self.any_of(faults), FAULT, infinite)
+        return (self.cast(flag, np.dtype(np.uint8)), *results)
+
+    def unflagged(self, program: Program, *operands: Any) -> tuple[Any, ...]:
+        """The results, and before them whether there was a fault, if it `may_fail`."""
+        with self.within() as faults:
+            results = self.outputs(program, operands)
+            self.may_fail = bool(faults)
+            return (self.any_of(faults), *results) if faults else tuple(results)
 
     def outputs(self, program: Program, operands: Sequence[Any]) -> list[Any]:
         """The outputs of a program, whose faults are among those of what is being traced."""

@@ -130,18 +130,19 @@ def _filtered(x: Any, degree: int, axis: int, mode: int, transposed: bool) -> An
     rows = np.moveaxis(np.asarray(x, float), axis, 0)
     count = rows.shape[0]
     if not transposed:
-        result = _coefficients(rows, degree, mode)
+        result = coefficients_by_scipy(rows, degree, mode)
     elif count <= _SHORT:
-        result = np.tensordot(_coefficients(np.eye(count), degree, mode).T, rows, 1)
+        result = np.tensordot(coefficients_by_scipy(np.eye(count), degree, mode).T, rows, 1)
     else:
         ends = np.ones((count, *(1,) * (rows.ndim - 1)))
         if mode in _ABOUT_ENTRIES:
             ends[[0, -1]] = 0.5
-        result = ends * _coefficients(rows / ends, degree, mode)
+        result = ends * coefficients_by_scipy(rows / ends, degree, mode)
     return np.ascontiguousarray(np.moveaxis(result, 0, axis), x.dtype)
 
 
-def _coefficients(rows: Any, degree: int, mode: int) -> Any:
+def coefficients_by_scipy(rows: Any, degree: int, mode: int) -> Any:
+    """The coefficients of splines through what stands along the first axis."""
     result = np.empty(rows.shape)
     compiled = import_module("scipy.ndimage._nd_image")
     compiled.spline_filter1d(np.ascontiguousarray(rows), degree, 0, result, mode)

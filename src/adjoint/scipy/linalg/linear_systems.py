@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
+from adjoint.capture.numpy.linalg.least_squares import UnsettledResiduals
 from adjoint.capture.numpy.table import as_operand, perform
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.table import implements_scipy
@@ -162,7 +163,8 @@ def lstsq(
     kind = np.result_type(a.dtype, b.dtype, np.float32)
     rcond = float(np.finfo(kind).eps) if cond is None else cond
     x, residuals, rank, values = np.linalg.lstsq(a, b, rcond=rcond)
-    if b.ndim == 1 and residuals.shape == (1,):
+    settled = type(residuals) is not UnsettledResiduals
+    if b.ndim == 1 and settled and residuals.shape == (1,):
         residuals = residuals[0]
     return x, residuals, rank, values
 

@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 import adjoint as ad
 from adjoint.base.arrays import type_of
-from adjoint.base.errors import DegenerateError
+from adjoint.base.errors import DegenerateError, LinearAlgebraError
 from adjoint.base.pytrees import leaves
 from adjoint.executors import NumpyExecutor
 from adjoint.executors.native.lowering.lower import lowerable, lowerable_within
@@ -60,7 +60,7 @@ def same(found: Any, expected: Any) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("name", ["eigh", "eigvalsh", "qr", "svd", "svdvals"])
+@pytest.mark.parametrize("name", ["eig", "eigvals", "eigh", "eigvalsh", "qr", "svd", "svdvals"])
 @pytest.mark.parametrize("dtype", [float, complex, np.float32, int])
 def test_stacks_in_any_order(name: str, dtype: Any) -> None:
     """Matrices that lie otherwise than NumPy's own do, and the same one again and again."""
@@ -99,6 +99,34 @@ def test_failures_are_those_of_numpy() -> None:
         jitted(np.eye(3))
         with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
             jitted(np.full((3, 3), np.nan))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (2, 1)])
+def test_matrices_that_are_not_finite_are_refused_by_numpy(
+    wrong: float, place: tuple[int, int]
+) -> None:
+    """LAPACK is not asked, which might not make an end of them."""
+
+    def total(x: Any) -> Any:
+        return np.sum(np.abs(np.linalg.eigvals(x + 0j)))
+
+    x = RNG.normal(size=(3, 3))
+    with ad.config(native=True):
+        jitted = ad.jit(total)
+        np.testing.assert_allclose(jitted(x), total(x))
+        x[place] = wrong
+        with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
+            jitted(x)
+
+
+def test_eigenvectors_that_are_no_basis_are_refused_by_numpy() -> None:
+    slope = ad.grad(lambda x: np.sum(np.abs(np.linalg.eig(x + 0j)[1])))
+    with ad.config(native=True):
+        jitted = ad.jit(slope)
+        jitted(np.array([[1.0, 2.0], [0.5, 3.0]]))
+        with pytest.raises(LinearAlgebraError, match="linearly dependent up to rounding"):
+            jitted(np.array([[1.0, 2.0], [0.0, 1.0]]))
 
 
 def test_flags_are_left_as_they_were() -> None:
@@ -145,7 +173,14 @@ def _orthogonal(x: Any) -> Any:
     return q * np.sign(np.diagonal(r)) + np.abs(r)
 
 
-@pytest.mark.parametrize("step", [_projected, _turned, _polar, _values, _orthogonal, _inverse])
+def _general(x: Any) -> Any:
+    w, v = np.linalg.eig(x + 0j)
+    return ((v * np.tanh(w)) @ np.linalg.inv(v)).real + np.abs(v)
+
+
+@pytest.mark.parametrize(
+    "step", [_projected, _turned, _polar, _values, _orthogonal, _inverse, _general]
+)
 def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
     """A loop that takes a decomposition in each round is one piece of machine code."""
     x = RNG.normal(size=(4, 4))
@@ -158,6 +193,55 @@ def test_loops_and_their_gradients(step: Callable[[Any], Any]) -> None:
         assert ad.program(function, x).native().left() == ()
         for one, other in zip(*both(function, x), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+def _thin_polar(x: Any) -> Any:
+    u, _, vh = np.linalg.svd(x, full_matrices=False)
+    return u @ vh
+
+
+def _thin_soft(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return (u * np.tanh(s)) @ vh
+
+
+def _complement(x: Any) -> Any:
+    """What only the columns that complete a basis make."""
+    u, _, vh = np.linalg.svd(x)
+    rows, columns = x.shape
+    if rows > columns:
+        return u[:, columns:] @ (u[:, columns:].T @ np.cos(x))
+    return (np.cos(x) @ vh[rows:].T) @ vh[rows:]
+
+
+@pytest.mark.parametrize("step", [_thin_polar, _thin_soft, _complement])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5)])
+def test_loops_over_matrices_that_are_not_square(
+    step: Callable[[Any], Any], shape: tuple[int, int]
+) -> None:
+    """Bases are completed by Q as NumPy does it, and their zeros coincide."""
+    x = RNG.normal(size=shape)
+
+    def total(x: Any) -> Any:
+        end = ad.fori_loop(0, 6, lambda _, x: 0.8 * x + 0.1 * np.cos(step(x)), x)
+        return np.sum(np.sin(end) * np.arange(15.0).reshape(shape))
+
+    for function in (total, ad.grad(total)):
+        held = ad.program(function, x)
+        assert held.native().left() == ()
+        assert run_native(held.program, held.values or ()) is not None
+        for one, other in zip(*both(function, x), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+def test_what_depends_on_how_a_basis_was_completed_is_refused_by_numpy() -> None:
+    slope = ad.grad(lambda x, w: np.sum(w * np.linalg.svd(x)[0][:, 3:]))
+    with ad.config(native=True):
+        jitted = ad.jit(slope)
+        x = RNG.normal(size=(5, 3))
+        np.testing.assert_allclose(jitted(x, 0.0), np.zeros((5, 3)))
+        with pytest.raises(DegenerateError, match="complete an orthonormal basis"):
+            jitted(x, 1.0)
 
 
 def test_least_squares_and_their_gradient() -> None:
@@ -208,7 +292,7 @@ def test_functions_of_matrices(gap: float, count: int) -> None:
 
 def test_coinciding_values_are_left_to_numpy() -> None:
     v = np.eye(3)
-    program, operands = frechet(np.array([1.0, 2.0, 1.0]), v, [v])
+    program, operands = frechet(np.array([1.0, 2.0, np.nextafter(1.0, 2.0)]), v, [v])
     assert run_native(program, operands) is None
     x = np.diag([1.0, 1.0, 2.0])
     with ad.config(native=True):
@@ -216,6 +300,23 @@ def test_coinciding_values_are_left_to_numpy() -> None:
         np.testing.assert_allclose(slope, 2 * x)
         with pytest.raises(DegenerateError, match="coincide"):
             ad.jit(ad.grad(lambda x: np.linalg.eigh(x)[1][0, 0]))(x)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_values_that_are_the_very_same_are_not(count: int) -> None:
+    """As the zeros of a matrix that is not square; unless a function of them differs."""
+    v = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
+    values = np.array([0.0, 2.0, 0.0, 0.0])
+    program, operands = frechet(values, v, [RNG.normal(size=(4, 4))] * count)
+    (found,) = run_native(program, operands) or (None,)
+    (expected,) = NumpyExecutor().compile(program).run(*operands)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+    for place in (3, 8):  # what decides on the form, and what it is applied to
+        changed = list(operands)
+        changed[place] = np.where(np.arange(4) == 2, 1.5, operands[place])
+        assert run_native(program, changed) is None
+    near = [np.array([0.0, 2.0, 0.0, 1e-17]), *operands[1:]]
+    assert run_native(program, near) is None
 
 
 def test_chains_of_close_values_are_left_to_numpy() -> None:

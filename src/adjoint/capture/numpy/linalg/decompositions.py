@@ -1,4 +1,4 @@
-"""NumPy's decompositions of matrices, and what is made of them: `numpy.linalg` qr to lstsq."""
+"""NumPy's decompositions of matrices, and what is made of them: `numpy.linalg` qr to pinv."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 from adjoint.base.errors import LinearAlgebraError, UnsupportedFunctionError, ValueNeededError
 from adjoint.capture.numpy.indexing.indexing import reshape_plain
 from adjoint.capture.numpy.linalg.norms import norm
-from adjoint.capture.numpy.linalg.products import matmul
 from adjoint.capture.numpy.linalg.solving import inv
 from adjoint.capture.numpy.making.values import sort, take_along_axis
-from adjoint.capture.numpy.reducing.reduce import count_nonzero, sum_
+from adjoint.capture.numpy.reducing.reduce import count_nonzero
 from adjoint.capture.numpy.shaping.shape import matrix_transpose
 from adjoint.capture.numpy.table import as_array, implements, perform
 from adjoint.capture.recording.tracing.applying import concrete
@@ -209,7 +208,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
         return matrix_transpose(a).copy()
     if np.ndim(rcond):
         return _pinv_each(a, np.asarray(concrete(rcond)), hermitian)
-    cutoff = None if rcond is None else _number("pinv", rcond)
+    cutoff = None if rcond is None else cutoff_number("pinv", rcond)
     if hermitian:
         a = perform(PRIMITIVES["hermitian"], a, lower=True)
     return perform(PRIMITIVES["pinv"], a, rtol=cutoff, hermitian=bool(hermitian))
@@ -227,52 +226,11 @@ def _pinv_each(a: Any, cutoffs: Any, hermitian: bool) -> Any:
     return reshape_plain(np.concatenate(parts)[order], (*lead, a.shape[-1], a.shape[-2]))
 
 
-def _number(name: str, cutoff: Any) -> float:
+def cutoff_number(name: str, cutoff: Any) -> float:
+    """The one cutoff that a function is given."""
     if np.ndim(cutoff):
         raise UnsupportedFunctionError(
             f"numpy.linalg.{name} on traced arrays takes one number as its cutoff, got shape "
             f"{np.shape(cutoff)}. Write a loop over the matrices, or one cutoff for all."
         )
     return float(cutoff)
-
-
-@implements(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """Return the least-squares solution to a linear matrix equation."""
-    a, b = as_array(a), as_array(b)
-    columns = b if np.ndim(b) != 1 else reshape_plain(b, (*b.shape, 1))
-    if np.ndim(a) != 2 or np.ndim(columns) != 2:
-        raise LinearAlgebraError(
-            f"lstsq takes one matrix, and a vector or matrix. Got shapes {np.shape(a)} and "
-            f"{np.shape(b)}."
-        )
-    if a.shape[0] != columns.shape[0]:
-        raise LinearAlgebraError(f"Incompatible dimensions: {np.shape(a)} and {np.shape(b)}.")
-    cutoff = None if rcond is None else _number("lstsq", rcond)
-    x = perform(PRIMITIVES["lstsq"], a, columns, rcond=cutoff)
-    sizes, rank = _rank(a, x.dtype, cutoff)
-    rest = np.zeros(0, sizes.dtype)
-    if a.shape[0] > a.shape[1] and rank == a.shape[1]:
-        left = columns - matmul(a, x)
-        squares = left * left if left.dtype.kind != "c" else left.real**2 + left.imag**2
-        rest = sum_(squares, 0).astype(sizes.dtype)
-    if np.ndim(b) == 1:
-        x = reshape_plain(x, (a.shape[1],))
-    return x, rest, rank, sizes
-
-
-def _rank(a: Any, dtype: Any, cutoff: float | None) -> tuple[Any, Any]:
-    """The singular values of a matrix, and how many of them count."""
-    a = a.astype(dtype) if np.dtype(dtype).kind != "c" or a.dtype.kind == "c" else a
-    sizes = svd(a, compute_uv=False)
-    eps = np.finfo(sizes.dtype).eps
-    cutoff = eps * max(a.shape) if cutoff is None else cutoff if cutoff >= 0 else eps
-    if not np.size(sizes):
-        return sizes, np.int32(0)
-    try:
-        return sizes, np.int32(int(count_nonzero(sizes > cutoff * sizes[0])))
-    except ValueNeededError:
-        raise ValueNeededError(
-            "numpy.linalg.lstsq gives the rank, which decides on the shape of the residuals and "
-            "may differ from example to example under vmap. Write np.linalg.pinv(a) @ b."
-        ) from None

@@ -203,7 +203,9 @@ def note_failure(theirs: Function, error: Exception) -> None:
     note_effect(AFTER_ERROR)
     stack = captures()
     if stack and stack[-1].witness and _decided_by_values(theirs, error):
-        refuse(ValueNeededError(f"{type(error).__name__} was {_IN_ONE}"))
+        refusal = ValueNeededError(f"{type(error).__name__} was {_IN_ONE}")
+        refusal.__cause__ = error  # which a capture gives way to, unless the user's code catches it
+        refuse(refusal)
 
 
 def _decided_by_values(theirs: Function, error: Exception) -> bool:

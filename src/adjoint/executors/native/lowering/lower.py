@@ -35,10 +35,13 @@ from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredF
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy
-from adjoint.executors.native.preparation.algorithms import has_algorithm, with_algorithms
+from adjoint.executors.native.preparation.algorithms import (
+    SOLVING,
+    has_algorithm,
+    with_algorithms,
+)
 from adjoint.executors.native.preparation.blocks import in_blocks
 from adjoint.executors.native.preparation.segments import Cut, cut
-from adjoint.executors.native.preparation.spectra import SOLVING
 from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.rows import matrices
 from adjoint.executors.native.schedule.planning import Planner

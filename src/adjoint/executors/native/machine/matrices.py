@@ -23,6 +23,8 @@ _SIGNATURES: Final = {
     "eigvalsh_up": "(m,m)->(m)",
     "eigh_lo": "(m,m)->(m),(m,m)",
     "eigh_up": "(m,m)->(m),(m,m)",
+    "eigvals": "(m,m)->(m)",
+    "eig": "(m,m)->(m),(m,m)",
     "svd": "(m,n)->(p)",
     "svd_s": "(m,n)->(m,p),(p),(p,n)",
     "svd_f": "(m,n)->(m,m),(p),(n,n)",

@@ -15,7 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.executors.native.preparation import matrix_functions, spectra
+from adjoint.executors.native.preparation import (
+    exponentials,
+    matrix_functions,
+    spectra,
+    splines,
+)
 from adjoint.executors.native.preparation.filters import correlated, filtered
 from adjoint.executors.native.preparation.running_products import (
     RunningProduct,
@@ -29,7 +34,9 @@ from adjoint.primitives.elementwise.comparison import ARGMAX, ARGMIN
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
-from adjoint.primitives.structure.correlation import CORRELATION
+from adjoint.primitives.linear_algebra.matrix_functions import MATRIX_FUNCTION
+from adjoint.primitives.linear_algebra.orthogonal import DIVIDE
+from adjoint.primitives.structure.correlation import CORRELATION, SPLINE_FILTER
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
     FILL,
@@ -44,6 +51,9 @@ from adjoint.primitives.structure.slicing import concatenate, take
 from adjoint.primitives.structure.sorting import SEARCHSORTED, WARN_WHERE_ZERO
 from adjoint.program import Atom, Builder, Equation, Program, Variable
 
+# Those that hold a solution of a linear system, to rounding.
+SOLVING: Final = frozenset({DIVIDE, MATRIX_FUNCTION})
+
 _WRITTEN_OUT: Final = 8  # terms of running sums that are written one by one
 _FEW: Final = 1 << 15  # numbers among which NumPy's search for the greatest is no faster
 
@@ -57,6 +67,10 @@ def has_algorithm(equation: Equation) -> bool:
         return False
     if equation.primitive in (CORRELATION, RECURRENCE):
         return equation.outputs[0].type.inexact
+    if equation.primitive is SPLINE_FILTER:
+        return splines.has_formula(equation)
+    if equation.primitive is MATRIX_FUNCTION:
+        return exponentials.has_formula(equation)
     if equation.primitive in matrix_functions.FORMULAS:
         return matrix_functions.has_formula(equation)
     complex_too = equation.primitive is CUMULATIVE_SUM or equation.primitive in spectra.FORMULAS
@@ -248,6 +262,8 @@ _ALGORITHMS: Final[dict[Primitive, Callable[..., Any]]] = {
     WARN_WHERE_ZERO: _none_is_zero,
     CORRELATION: correlated,
     RECURRENCE: filtered,
+    SPLINE_FILTER: splines.coefficients,
+    MATRIX_FUNCTION: exponentials.exponential,
     **spectra.FORMULAS,
     **matrix_functions.FORMULAS,
 }

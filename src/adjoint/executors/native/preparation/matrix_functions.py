@@ -4,7 +4,7 @@ Of divided differences g[l_i, l_j] the two forms, a quotient and a Taylor polyno
 for all pairs, and the one with the smaller error is taken, as
 `primitives/linear_algebra/spectra/divided_differences.py` says. Where two eigenvalues coincide up
 to rounding, means of clusters are taken and more is asked: an index is out of bounds there, so that
-NumPy runs.
+NumPy runs, unless all that is known of both is the same.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from adjoint.primitives.elementwise.conversion import cast, conjugate
 from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import bind
 from adjoint.primitives.linear_algebra.least_squares import PINV, UNCUT
+from adjoint.primitives.linear_algebra.orthogonal import QR
 from adjoint.primitives.linear_algebra.spectra.dilation import DILATED_BASIS, ZERO_WEIGHTS
 from adjoint.primitives.linear_algebra.spectra.divided_differences import NEAR
 from adjoint.primitives.linear_algebra.spectra.rotations import precision_of
@@ -45,7 +46,7 @@ from adjoint.primitives.structure.moving import (
     sum_axes,
 )
 from adjoint.primitives.structure.reductions import MAX
-from adjoint.primitives.structure.slicing import concatenate
+from adjoint.primitives.structure.slicing import concatenate, take
 from adjoint.program import Equation
 
 
@@ -53,7 +54,10 @@ def has_formula(equation: Equation) -> bool:
     """Whether there is a formula for just these operands."""
     shapes = [atom.type.shape for atom in equation.inputs]
     if equation.primitive is DILATED_BASIS:
-        return shapes[0][-1] == shapes[0][-2] == shapes[1][-1]
+        square = shapes[0][-1] == shapes[0][-2] == shapes[1][-1]
+        return square or all(
+            has_loop(name, equation.inputs[0].type.dtype) for name in ("qr_r_raw", "qr_complete")
+        )
     if equation.primitive is PINV:
         type_ = equation.inputs[0].type
         return not equation.params["hermitian"] and type_.inexact and has_loop("svd_s", type_.dtype)
@@ -69,7 +73,7 @@ def has_formula(equation: Equation) -> bool:
 
 def _frechet(values: Any, v: Any, a: Any, *rest: Any, lower: bool) -> Any:
     reference, g, directions = rest[:KNOWN], rest[KNOWN : 2 * KNOWN], rest[2 * KNOWN :]
-    _, apart = pairs(values, -1)
+    apart = _settled(values, [*reference, *g])
     if not directions:
         matrix: Any = v * columns_of(g[0])
         return multiply(all_if(matrix, apart), adjoint(v))
@@ -77,6 +81,19 @@ def _frechet(values: Any, v: Any, a: Any, *rest: Any, lower: bool) -> Any:
     turned: Any = _differences(values, reference, g) * inner
     turned = select(np.equal(inner, zeros(inner)), zeros(turned), turned)
     return multiply(multiply(v, turned), adjoint(v))
+
+
+def _settled(values: Any, functions: Sequence[Any]) -> Any:
+    """Where two values are apart, or they and all functions of them are the very same.
+
+    So are the zeros of a matrix that is not square, as its singular vectors are eigenvectors: they
+    count as their own means.
+    """
+    _, apart = pairs(values, -1)
+    same: Any = np.equal(columns_of(values), rows_of(values))
+    for function in {x.atom: x for x in functions}.values():
+        same = np.logical_and(same, np.equal(columns_of(function), rows_of(function)))
+    return np.logical_or(apart, same)
 
 
 def _differences(values: Any, reference: Sequence[Any], g: Sequence[Any]) -> Any:
@@ -136,13 +153,25 @@ def _errors(values: Any, reference: Sequence[Any]) -> Any:
 
 
 def _dilated_basis(u: Any, vh: Any) -> Any:
-    """The basis where nothing is to be completed."""
-    half = filled(u, u.shape, u.dtype, u.dtype.type(np.sqrt(0.5)))
-    upper: Any = half * u
-    lower: Any = half * adjoint(vh)
-    axis = u.ndim - 1
-    rows = concatenate([upper, upper], axis), concatenate([lower, -lower], axis)
-    return concatenate([*rows], axis - 1)
+    v, half = adjoint(vh), u.dtype.type(np.sqrt(0.5))
+    upper: Any = filled(u, u.shape, u.dtype, half) * u
+    lower: Any = filled(v, v.shape, v.dtype, half) * v
+    axis, count = u.ndim - 1, u.shape[-1]
+    above, below = [upper, upper], [lower, -lower]
+    if u.shape[-2] > count:
+        above.append(_completing(u))
+        below.append(filled(u, (*v.shape[:-1], u.shape[-2] - count), u.dtype, 0))
+    elif v.shape[-2] > count:
+        above.append(filled(u, (*u.shape[:-1], v.shape[-2] - count), u.dtype, 0))
+        below.append(_completing(v))
+    return concatenate([concatenate(above, axis), concatenate(below, axis)], axis - 1)
+
+
+def _completing(x: Any) -> Any:
+    """Orthonormal columns that complete those of x to a basis."""
+    q, _ = bind(QR, x, complete=True)
+    ends = [(0, length, 1) for length in q.shape[:-1]]
+    return take(q, (*ends, (x.shape[-1], q.shape[-1], 1)))
 
 
 def _zero_weights(s: Any) -> Any:

@@ -20,15 +20,22 @@ from adjoint.primitives.elementwise.selection import select
 from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.linear_algebra.orthogonal import DIVIDE, PULLED_SKEW, SKEW
 from adjoint.primitives.linear_algebra.spectra.eigen import HERMITIAN, TRIANGLE
+from adjoint.primitives.linear_algebra.spectra.eigen_general import EIGENBASIS, basis_limit
 from adjoint.primitives.linear_algebra.spectra.rotations import (
     CLUSTER_MEAN,
+    LEADING,
     PULLED_ROTATION,
     ROTATION,
     precision_of,
     relative_closeness,
 )
-from adjoint.primitives.linear_algebra.spectra.singular_values import OVER, SLOPE
-from adjoint.primitives.linear_algebra.systems import solve
+from adjoint.primitives.linear_algebra.spectra.singular_values import (
+    COMPLETED,
+    OVER,
+    SLOPE,
+    SVDVALS,
+)
+from adjoint.primitives.linear_algebra.systems import multiply, solve
 from adjoint.primitives.structure.diagonals import DIAGONAL_MATRIX, DIAGONAL_PART
 from adjoint.primitives.structure.gathering import GATHER, IOTA
 from adjoint.primitives.structure.moving import (
@@ -82,6 +89,12 @@ def adjoint(x: Any) -> Any:
 def zeros(x: Any) -> Any:
     """An array of zeros like another."""
     return filled(x, x.shape, x.dtype, 0)
+
+
+def identity(x: Any) -> Any:
+    """The identity for matrices of this shape."""
+    rows, columns = _places(x)
+    return cast(np.equal(rows, columns), x.dtype)
 
 
 # --- parts of matrices ----------------------------------------------------------------------------
@@ -230,6 +243,45 @@ def _singular_slope(s: Any, x: Any, weight: float) -> Any:
     return select(gone, x * filled(x, shape, x.dtype, weight), x)
 
 
+def _completed(x: Any, u: Any, first: int, pulled: bool) -> Any:
+    """As it is, where in reverse nothing depends on how the columns of u complete a basis."""
+    if not pulled or first == x.shape[-1]:
+        return x
+    completing, beside = (
+        take(y, (*((0, length, 1) for length in y.shape[:-1]), (first, y.shape[-1], 1)))
+        for y in (u, x)
+    )
+    block: Any = multiply(adjoint(completing), beside)
+    skew: Any = np.abs(block - adjoint(block))
+    most, size = (bind(MAX, y, axes=tuple(range(y.ndim))) for y in (skew, np.abs(x)))
+    wrong = np.greater(most * 0.5, size * precision_of(x.dtype) ** (2 / 3))
+    return all_if(x, broadcast_to(np.logical_not(wrong), x.shape))
+
+
+# --- eigenvectors of matrices without symmetry ----------------------------------------------------
+
+
+def _eigenbasis(v: Any) -> Any:
+    """Eigenvectors that are linearly independent, as their singular values say."""
+    sizes = bind(SVDVALS, v)
+    last = (sizes.ndim - 1,)
+    least, most = (bind(extreme, sizes, axes=last) for extreme in (MIN, MAX))
+    right = np.greater(least, most * basis_limit(v.dtype))
+    return all_if(v, broadcast_to(insert_axes(right, v.ndim - 2, v.ndim), v.shape))
+
+
+def _leading_entries(v: Any) -> Any:
+    """One at the first of the largest entries of each column."""
+    above = (v.ndim - 2,)
+    size: Any = np.abs(v)
+    most: Any = expand_reduced(bind(MAX, size, axes=above), above, v.shape)
+    rows, _ = _places(v)
+    beyond = filled(v, v.shape, rows.dtype, v.shape[-2])
+    least = bind(MIN, select(np.less(size, most), beyond, rows), axes=above)
+    first: Any = expand_reduced(least, above, v.shape)
+    return cast(np.equal(rows, first), size.dtype)
+
+
 # --- Q and R --------------------------------------------------------------------------------------
 
 
@@ -243,8 +295,6 @@ def _divided(x: Any, r: Any) -> Any:
     return swapped(solve(swapped(all_if(r, columns_of(there))), swapped(x)))
 
 
-# Those that hold a solution of a linear system, to rounding.
-SOLVING: Final = frozenset({DIVIDE})
 FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     DIAGONAL_PART: _diagonal_part,
     DIAGONAL_MATRIX: _diagonal_matrix,
@@ -257,5 +307,8 @@ FORMULAS: Final[dict[Primitive, Callable[..., Any]]] = {
     CLUSTER_MEAN: _cluster_mean,
     OVER: _over_singular_values,
     SLOPE: _singular_slope,
+    COMPLETED: _completed,
+    EIGENBASIS: _eigenbasis,
+    LEADING: _leading_entries,
     DIVIDE: _divided,
 }

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.executors.native.functions.inner_loops import all_flags_kept
-from adjoint.executors.native.machine.module import Module, constant
+from adjoint.executors.native.machine.module import Module, Value, constant
 from adjoint.executors.native.rows.emission import EmittedRows
 from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine
 from adjoint.executors.native.systems.arrays import ArrayWriter
@@ -29,12 +29,16 @@ def emit_matrices(module: Module, routine: MatrixRoutine | LeastSquaresRoutine) 
         solutions.body()
         solutions.function(name, 1, 2)
         return EmittedRows(name, solutions.scratch_bytes)
-    writer = (
-        _Decompositions(module, routine) if routine.factor is None else _QRFactors(module, routine)
-    )
+    writer = _kind_of(routine)(module, routine)
     writer.body()
     writer.function(name, len(routine.shapes), 1)
     return EmittedRows(name, writer.scratch_bytes)
+
+
+def _kind_of(routine: MatrixRoutine) -> type[_Decompositions]:
+    if routine.finite:
+        return _FiniteDecompositions
+    return _Decompositions if routine.factor is None else _QRFactors
 
 
 class _LibraryCaller(ArrayWriter):
@@ -125,15 +129,66 @@ class _Decompositions(_LibraryCaller):
 
     def _look(self, together: int) -> None:
         """A fault where a matrix has NaN as its first value: there LAPACK has failed."""
-        (length,), dtype = self.routine.shapes[self.routine.values], np.dtype("d")
-        values = self.places[1 + self.routine.values]
+        place = self.routine.values
+        (length,), dtype = self.routine.shapes[place], self.routine.dtypes[place]
+        values = self.places[1 + place]
         with self.counting("0", together) as i:
-            first = self.load(self.at(values, dtype, self.times(i, length)), dtype).text
+            first = self.load(self.at(values, dtype, self.times(i, length)), dtype).parts[0]
             self.numbers.faults.append(self.truth(self.block.op(f"fcmp uno double {first}, 0.0")))
             self.flush()
 
 
-class _QRFactors(_Decompositions):
+class _CopiedDecompositions(_Decompositions):
+    """Writes the calls for one matrix after the other, which each has a copy that is written to."""
+
+    def _copy(self, rows: int, columns: int) -> None:
+        """The matrix, row by row."""
+        dtype, steps = self.routine.dtype, self.routine.operand[-2:]
+        with self.counting("0", rows) as i, self.counting("0", columns) as j:
+            offset = self.plus(self.times(i, steps[0]), self.times(j, steps[1]))
+            number = self.load(self.at(self.places[0], np.dtype(np.int8), offset), dtype)
+            place = self.plus(self.times(i, columns), j)
+            self.store(self._copied(number), self.at("%scratch", dtype, place))
+
+    def _copied(self, number: Value) -> Value:
+        return number
+
+
+class _FiniteDecompositions(_CopiedDecompositions):
+    """Writes the calls for matrices in which NumPy wants all numbers finite.
+
+    Of others LAPACK might never make an end: it is given zeros, and NumPy raises its error.
+    """
+
+    def body(self) -> None:
+        """Each call is given the copy of a matrix."""
+        routine, dtype = self.routine, self.routine.dtype
+        (rows,) = routine.lengths
+        self.scratch_bytes = rows * rows * dtype.itemsize
+        inner = _steps((rows, rows), dtype)
+        for shape, result in zip(routine.shapes, routine.dtypes, strict=True):
+            inner += _steps(shape, result)
+        restore = all_flags_kept(self.block)
+        with self._stack(len(routine.batch)):
+            self._copy(rows, rows)
+            places = ["%scratch", *self.places[1:]]
+            self._call(routine.symbol, places, (1, rows), (*[0] * len(places), *inner))
+            self._look(1)
+        restore()
+
+    def _copied(self, number: Value) -> Value:
+        """A number, or zero and a fault: only of a finite one, the difference to itself is zero."""
+        parts = []
+        for part in number.parts:
+            difference = self.block.op(f"fsub double {part}, {part}")
+            finite = self.block.op(f"fcmp oeq double {difference}, 0.0")
+            parts.append(self.block.op(f"select i1 {finite}, double {part}, double 0.0"))
+            self.numbers.faults.append(self.truth(self.block.op(f"xor i1 {finite}, true")))
+        self.flush()
+        return Value(tuple(parts), number.dtype, number.lanes)
+
+
+class _QRFactors(_CopiedDecompositions):
     """Writes the calls for Q and R, one matrix after the other."""
 
     def body(self) -> None:
@@ -157,15 +212,6 @@ class _QRFactors(_Decompositions):
             self.numbers.faults.append(self.truth(self.block.op(f"fcmp uno double {first}, 0.0")))
             self.flush()
         restore()
-
-    def _copy(self, rows: int, columns: int) -> None:
-        """The matrix, row by row."""
-        dtype, steps = self.routine.dtype, self.routine.operand[-2:]
-        with self.counting("0", rows) as i, self.counting("0", columns) as j:
-            offset = self.plus(self.times(i, steps[0]), self.times(j, steps[1]))
-            number = self.load(self.at(self.places[0], np.dtype(np.int8), offset), dtype)
-            place = self.plus(self.times(i, columns), j)
-            self.store(number, self.at("%scratch", dtype, place))
 
     def _triangle(self, rows: int, columns: int) -> None:
         """R, with zeros below its diagonal."""

@@ -1,7 +1,6 @@
 """Which equations are functions of matrices that NumPy has ufuncs for, and what these are to do.
 
-They are eigenvalues and eigenvectors of Hermitian matrices, singular values, Q and R, and solutions
-by least squares.
+They are eigenvalues and eigenvectors, singular values, Q and R, and solutions by least squares.
 """
 
 from __future__ import annotations
@@ -19,10 +18,12 @@ from adjoint.primitives.elementwise.conversion import CAST
 from adjoint.primitives.linear_algebra.least_squares import LSTSQ
 from adjoint.primitives.linear_algebra.orthogonal import QR
 from adjoint.primitives.linear_algebra.spectra.eigen import EIGH, EIGVALSH
+from adjoint.primitives.linear_algebra.spectra.eigen_general import EIG, EIGVALS
 from adjoint.primitives.linear_algebra.spectra.singular_values import SVD, SVDVALS
 from adjoint.program import Atom, Equation, Variable, operation
 
-ALL: Final = frozenset({EIGH, EIGVALSH, LSTSQ, QR, SVD, SVDVALS})
+ALL: Final = frozenset({EIG, EIGH, EIGVALS, EIGVALSH, LSTSQ, QR, SVD, SVDVALS})
+_GENERAL: Final = frozenset({EIG, EIGVALS})  # matrices without symmetry
 _WORK: Final = 25.0  # additions for each number and each row, about
 
 
@@ -80,6 +81,7 @@ def routine_of(
         dtypes=tuple(result.dtype for result in results),
         shapes=tuple(result.shape[type_.ndim - 2 :] for result in results),
         values=int(equation.primitive is SVD),
+        finite=equation.primitive in _GENERAL,
     )
 
 
@@ -121,7 +123,10 @@ def _name(equation: Equation) -> str:
     if equation.primitive is QR:
         rows, columns = equation.inputs[0].type.shape[-2:]
         return "qr_complete" if params["complete"] and rows > columns else "qr_reduced"
-    return f"{equation.primitive.name}_{'lo' if params['lower'] else 'up'}"
+    name = str(equation.primitive.name)
+    if equation.primitive in _GENERAL:
+        return name
+    return f"{name}_{'lo' if params['lower'] else 'up'}"
 
 
 def _symbol(equation: Equation) -> str | None:

@@ -56,7 +56,8 @@ class MatrixRoutine:
     symbol: of the function. factor: of the one that makes R, where that makes Q of what it leaves.
     lengths: those that it is told. batch: the lengths of the other axes.
     operand: the strides of all axes, in bytes. dtypes, shapes: of the results, those of one stack.
-    values: which result has the eigenvalues or singular values, or is Q.
+    values: which result has the eigenvalues or singular values, or is Q. finite: whether NumPy
+    refuses matrices with infinities and NaN.
     """
 
     symbol: str
@@ -68,6 +69,7 @@ class MatrixRoutine:
     dtypes: tuple[np.dtype[Any], ...]
     shapes: tuple[tuple[int, ...], ...]
     values: int
+    finite: bool
 
 
 @dataclass(frozen=True)

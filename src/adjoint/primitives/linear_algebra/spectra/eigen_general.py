@@ -20,7 +20,7 @@ from adjoint.primitives.linear_algebra.spectra.eigen import spread
 from adjoint.primitives.linear_algebra.spectra.rotations import (
     LEADING,
     cluster_mean,
-    precision,
+    precision_of,
     rotation,
 )
 from adjoint.primitives.linear_algebra.systems import matrix_dtype, multiply, solve, square_shape
@@ -29,10 +29,15 @@ from adjoint.primitives.structure.diagonals import diagonal_part
 from adjoint.primitives.structure.moving import reshape, sum_axes
 
 
+def basis_limit(dtype: np.dtype[Any]) -> float:
+    """The least quotient of singular values of eigenvectors that are a basis, up to rounding."""
+    return float(10 * precision_of(dtype) ** 0.5)
+
+
 def _checked_evaluate(v: Any) -> Any:
     if v.size:
         sizes = np.linalg.svd(v, compute_uv=False)
-        limit = 10 * precision(v) ** 0.5
+        limit = basis_limit(v.dtype)
         bad = ~(sizes[..., -1] > limit * sizes[..., 0])
         if bad.any():
             with np.errstate(all="ignore"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from adjoint.executors.xla.elementwise import SPECIAL, as_ufunc
-from adjoint.executors.xla.rules import rule
+from adjoint.executors.xla.rules.elementwise import SPECIAL, as_ufunc
+from adjoint.executors.xla.rules.table import rule
 from adjoint.program import Equation
 
 # By the names of SciPy's ufuncs, which are those of `jax.scipy.special`.

@@ -35,4 +35,4 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def load_rules() -> None:
     """Let all rules be entered."""
     for room in _ROOMS:
-        import_module(f"adjoint.executors.xla.{room}")
+        import_module(f"adjoint.executors.xla.rules.{room}")

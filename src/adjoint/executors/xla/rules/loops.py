@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.executors.xla.rules import rule
+from adjoint.executors.xla.rules.table import rule
 from adjoint.program import Equation, Program
 
 

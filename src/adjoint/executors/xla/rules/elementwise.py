@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base.arrays import ArrayType
-from adjoint.executors.xla.rules import RULES, rule
+from adjoint.executors.xla.rules.table import RULES, rule
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.primitives.elementwise.accuracy.formulas import Formula
 from adjoint.primitives.typing_rules import resolve

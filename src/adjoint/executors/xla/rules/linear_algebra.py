@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.executors.xla.rules import rule
+from adjoint.executors.xla.rules.table import rule
 from adjoint.program import Equation
 
 

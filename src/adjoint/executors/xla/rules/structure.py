@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.executors.xla.rules import rule
+from adjoint.executors.xla.rules.table import rule
 from adjoint.primitives.structure.slicing import numpy_index
 from adjoint.program import Equation
 
