@@ -12,6 +12,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnknownResultError
+from tests.interop.foreign import ENTERED, Scaled, entered_functions
 
 jax = pytest.importorskip("jax", reason="bridges to JAX are not tested: jax is not installed")
 jnp = import_module("jax.numpy")
@@ -60,6 +61,25 @@ def total(function: Any) -> Any:
 
 
 THEIRS = pair(jnp)
+
+
+@pytest.mark.parametrize("kind", ENTERED)
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_are_entered_and_their_state_is_that_of_the_call(
+    kind: str, mode: Any, doubled: None
+) -> None:
+    scaled = Scaled(1.0)
+    ours = ad.interop.jax(entered_functions(scaled)[kind], mode=mode)
+    jacobian = jax.jacfwd if mode == "forward" else jax.jacrev
+    calls = jax.jit(ours), jax.jit(jacobian(ours)), jax.jit(jax.vmap(ours))
+    second = jax.jit(jacobian(jacobian(lambda x: jnp.sum(ours(x)))))
+    rows = jnp.stack([X, Y])
+    for scale in (2.0, 3.0, 3.0, 2.0):
+        scaled.scale = scale
+        np.testing.assert_allclose(calls[0](X), scale * np.sin(X))
+        np.testing.assert_allclose(calls[1](X), np.diag(scale * np.cos(X)))
+        np.testing.assert_allclose(calls[2](rows), scale * np.sin(rows))
+        np.testing.assert_allclose(second(X), np.diag(-scale * np.sin(X)), atol=1e-15)
 
 
 @pytest.mark.parametrize("mode", MODES)

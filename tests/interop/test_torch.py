@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
@@ -13,7 +14,19 @@ import pytest
 import adjoint as ad
 from adjoint.base.errors import ArgumentTypeError, DTypeError, MissingPackageError
 from adjoint.interop.torch_library import torch_module
-from tests.interop.foreign import TRANSFORMS, X, Y, assert_same, check_complex, curve, energy, pair
+from tests.interop.foreign import (
+    ENTERED,
+    TRANSFORMS,
+    Scaled,
+    X,
+    Y,
+    assert_same,
+    check_complex,
+    curve,
+    energy,
+    entered_functions,
+    pair,
+)
 
 torch = pytest.importorskip("torch", reason="bridges to PyTorch are not tested: it is no package")
 gradcheck, gradgradcheck = (
@@ -132,6 +145,64 @@ def test_arguments_that_are_no_tensors_are_told_apart() -> None:
     for scale in (np.ones(3), np.zeros(3)):  # which cannot be keys
         result = ad.interop.torch(lambda x, scale: x * scale)(x, scale)
         np.testing.assert_array_equal(torch.autograd.grad(result.sum(), x)[0], scale)
+
+
+@pytest.mark.parametrize("kind", ENTERED)
+def test_functions_are_entered_and_their_state_is_that_of_the_call(kind: str) -> None:
+    scaled = Scaled(1.0)
+    ours = ad.interop.torch(entered_functions(scaled)[kind])
+    x, rows = tensor(X, True), np.stack([X, Y])
+    one = lambda x: ours(x).sum()  # noqa: E731
+    for scale in (2.0, 3.0, 3.0, 2.0):
+        scaled.scale = scale
+        (slope,) = torch.autograd.grad(one(x), x)
+        slopes = [
+            (slope, scale * np.cos(X)),
+            (torch.func.jacfwd(ours)(x.detach()), np.diag(scale * np.cos(X))),
+            (torch.func.hessian(one)(x.detach()), np.diag(-scale * np.sin(X))),
+            (torch.func.vmap(ours)(tensor(rows)), scale * np.sin(rows)),
+            (torch.func.vmap(torch.func.grad(one))(tensor(rows)), scale * np.cos(rows)),
+        ]
+        for found, expected in slopes:
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 30, 60, 61, 64, 130])
+def test_any_number_of_tensors(count: int) -> None:
+    """More than an operator of PyTorch's has arguments, and results."""
+    ours = ad.interop.torch(lambda parts: [np.sin(part) for part in parts])
+    parts = [tensor(X[:2] + place, True) for place in range(count)]
+    total = sum((part**2).sum() for part in ours(parts))
+    slopes = torch.autograd.grad(total, parts, create_graph=True)
+    expected = [torch.sin(2 * part).detach() for part in parts]
+    np.testing.assert_allclose(np.stack([x.detach() for x in slopes]), np.stack(expected))
+    second = torch.autograd.grad(sum(map(torch.sum, slopes)), parts)
+    expected = [2 * torch.cos(2 * part).detach() for part in parts]
+    np.testing.assert_allclose(np.stack(second), np.stack(expected))
+    rows = [torch.stack([part.detach(), part.detach() + 1]) for part in parts]
+    for row, found in zip(rows, torch.func.vmap(ours)(rows), strict=True):
+        np.testing.assert_allclose(found, torch.sin(row))
+
+
+def test_rows_with_results_of_several_structures_are_refused() -> None:
+    ours = ad.interop.torch(lambda x: {"a": x} if x[0] > 0 else {"b": x})
+    with pytest.raises(ArgumentTypeError, match="results of one structure"):
+        torch.func.vmap(ours)(torch.tensor([[1.0], [-1.0]]))
+
+
+def test_threads_that_meet_a_number_of_operands_at_once() -> None:
+    together = threading.Barrier(6)
+    ours = ad.interop.torch(lambda *xs: sum(map(np.sum, xs)))
+
+    def total(count: int) -> Any:
+        together.wait()
+        return ours(*tensors[:count]).item()
+
+    tensors = [tensor(X) for _ in range(50)]
+    for count in range(20, 50):
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(total, [count] * 6))
+        np.testing.assert_allclose(found, count * np.sum(X))
 
 
 def test_threads_at_once() -> None:
