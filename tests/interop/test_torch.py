@@ -326,6 +326,28 @@ def test_a_module_is_a_function() -> None:
     np.testing.assert_allclose(slope, 2 * weight.T @ (weight @ X + bias))
 
 
+def test_a_module_that_learns_between_calls() -> None:
+    """Also where it is given constants, which capture computes with."""
+    layer = torch.nn.Linear(3, 3, dtype=torch.float64)
+    call = ad.interop.from_torch(layer)
+    functions = [
+        (ad.grad(lambda x: np.sum(call(Y) * x)), lambda: call(Y)),
+        (ad.jit(ad.grad(lambda x: np.sum(call(Y) * x))), lambda: call(Y)),
+        (ad.jit(lambda x: call(Y) * x), lambda: call(Y) * X),
+        (ad.jit(ad.grad(lambda x: np.sum(call(x)))), lambda: np.sum(layer.weight.tolist(), axis=0)),
+    ]
+    for _ in range(6):
+        with torch.no_grad():
+            layer.weight.add_(1.0)
+        for function, expected in functions:
+            np.testing.assert_allclose(function(X), expected(), rtol=1e-12)
+
+
+def test_numbers_of_pythons_keep_their_digits() -> None:
+    assert ad.interop.from_torch(lambda x: x.sum().item() / 3)(X) == np.sum(X) / 3
+    assert ad.interop.from_torch(lambda x: 1j / 3)(X) == 1j / 3
+
+
 def test_there_and_back_again() -> None:
     back = ad.interop.from_torch(ad.interop.torch(pair(np)))
     assert_same(ad.grad(energy(back))(X, Y), ad.grad(energy(pair(np)))(X, Y))
@@ -393,6 +415,16 @@ def test_tensors_with_gradients_are_not() -> None:
         (lambda: ad.interop.torch(lambda x: "text")(tensor(X)), ArgumentTypeError, "dtype <U4"),
         (lambda: ad.interop.from_torch(lambda x: "text")(X), ArgumentTypeError, "no array of"),
         (lambda: ad.interop.from_torch(torch.sin)(np.longdouble([1])), DTypeError, "no numbers of"),
+        (
+            lambda: ad.interop.torch(np.sin)(torch.eye(2).to_sparse()),
+            ArgumentTypeError,
+            "sparse_coo of a tensor.*to_dense",
+        ),
+        (
+            lambda: ad.interop.from_torch(lambda x: torch.diag(x).to_sparse())(X),
+            ArgumentTypeError,
+            "sparse_coo of a tensor.*to_dense",
+        ),
         (
             lambda: ad.interop.torch(np.sin)(torch.ones(2, dtype=torch.bfloat16)),
             DTypeError,
