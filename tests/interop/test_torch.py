@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentTypeError, DTypeError, MissingPackageError
+from adjoint.base.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    MissingPackageError,
+    ValueNeededError,
+)
 from adjoint.interop.torch_library import torch_module
 from tests.interop.foreign import (
     ENTERED,
@@ -429,6 +434,18 @@ def test_tensors_with_gradients_are_not() -> None:
             lambda: ad.interop.torch(np.sin)(torch.ones(2, dtype=torch.bfloat16)),
             DTypeError,
             "bfloat16",
+        ),
+        (
+            lambda: ad.interop.torch(np.sin)(torch.ones(2).to(torch.float8_e4m3fn)),
+            DTypeError,
+            "float8_e4m3fn",
+        ),
+        (
+            lambda: torch.func.vmap(ad.interop.torch(lambda x: x if x[0] > 0 else -x))(
+                torch.ones(0, 3)
+            ),
+            ValueNeededError,
+            "value",
         ),
     ],
 )

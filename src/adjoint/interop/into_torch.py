@@ -268,6 +268,8 @@ def _over(work: _TorchWork, axes: tuple[int | None, ...], size: int) -> Call:
         try:
             return vmap(in_row(function, work.call), axes)(*arrays)
         except (ValueNeededError, MissingRuleError):
+            if not size:  # no row tells what the results are
+                raise
             pairs = [
                 (x, axis) if axis is None else (np.moveaxis(x, axis, 0), 0)
                 for x, axis in zip(arrays, axes, strict=True)

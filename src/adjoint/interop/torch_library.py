@@ -55,8 +55,13 @@ def to_numpy(tensor: Any) -> Any:
         raise ArgumentTypeError(
             f"NumPy has no arrays of the layout {kind} of a tensor. Convert with .to_dense()."
         )
-    if tensor.dtype == torch_module().bfloat16:
-        raise DTypeError("NumPy has no numbers of dtype bfloat16. Convert with .float().")
-    array = tensor.detach().cpu().resolve_conj().resolve_neg().numpy().view()
+    memory = tensor.detach().cpu().resolve_conj().resolve_neg()
+    try:
+        array = memory.numpy().view()
+    except TypeError:
+        name = str(tensor.dtype).removeprefix("torch.")
+        raise DTypeError(
+            f"NumPy has no numbers of dtype {name}. Convert with .float() or .to(torch.complex64)."
+        ) from None
     array.flags.writeable = False
     return array
