@@ -32,7 +32,7 @@ from adjoint.calculus.rows.task import (
 from adjoint.capture import Captured, Traced, capture, current, unwrap
 from adjoint.executors.xla.device_array import has_device_arrays, to_host
 from adjoint.optimise import is_tape_length, lengthened
-from adjoint.pipeline import CLEARED_TOO, Compiled
+from adjoint.pipeline import CLEARED_TOO, Compiled, prepare, run, watch_all
 from adjoint.program import Program, Variable
 from adjoint.transforms.by_rows import (
     ZERO,
@@ -151,9 +151,11 @@ def _over_rows(
     count, chunk = _sizes(sources)
     captured = _captured(function, leaves, treedef, given, met)
     constants = [unwrap(constant) for constant in captured.constants]
+    arguments = [*given, *constants]
+    if count == 1:  # any axis of length 1 may be that of the rows
+        return pytrees.unflatten(captured.treedef, _of_one_row(captured, arguments))
     marks = _marks(given, constants, count)
     held = _prepared(captured, marks, count)
-    arguments = [*given, *constants]
     while True:  # until all tapes are long enough
         try:
             results = _results(engine, held, arguments, count, chunk)
@@ -163,6 +165,16 @@ def _over_rows(
             held = _prepared(captured, marks, count, lengthened(held.whole, error.length))
         else:
             return pytrees.unflatten(captured.treedef, results)
+
+
+def _of_one_row(captured: Captured, arguments: Sequence[Any]) -> Sequence[Any]:
+    """The results for a single row, which is an array as others are."""
+
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], None]:
+        return program, watch_all(program), None
+
+    arrays = [SourceRows(x.source).read(0, 1) if isinstance(x, Rows) else x for x in arguments]
+    return run(prepare(("one row",), captured, derive), arrays)
 
 
 def _results(

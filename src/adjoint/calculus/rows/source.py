@@ -12,11 +12,13 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.dlpack import from_dlpack, is_in_memory, speaks_dlpack
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
 from adjoint.capture import AwaitedArray
+from adjoint.capture.recording.tracing.constants import check_plain
 
+_NUMBERS: Final = "biufc"  # the kinds of their dtypes
 _CHUNK_BYTES: Final = 1 << 22  # of rows that are read at a time, if nobody says how many
 
 
@@ -112,6 +114,8 @@ def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Row
     Raises:
         ArgumentError: there are no rows, the parts do not fit, or a number is less than 1.
         ArgumentTypeError: the source is none of these, or an iterator that is used up by one pass.
+        DTypeError: its rows are of text or objects, or of arrays with rules of their own, as masked
+            ones.
 
     Example:
         >>> import numpy as np
@@ -136,11 +140,17 @@ def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Row
         origin = made_chunks(source, count)
     else:
         raise ArgumentTypeError(_no_source(source))
-    return Rows(origin, _default_chunk(origin) if chunk is None else chunk)
+    if origin.dtype.kind not in _NUMBERS:
+        raise DTypeError(
+            f"rows must be of numbers, and these are of dtype {origin.dtype}. Convert them, by "
+            ".astype(float), say."
+        )
+    return Rows(origin, _default_chunk(origin) if chunk is None else int(chunk))
 
 
 def _check_number(name: str, number: int | None) -> None:
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    if number is not None and not whole:
         raise ArgumentTypeError(f"{name} must be a number of rows, or None, got {number!r}.")
     if number is not None and number < 1:
         raise ArgumentError(f"{name} must be 1 or more, got {number!r}.")
@@ -167,8 +177,9 @@ def _shared(value: Any) -> Any:
 def _parts(parts: list[Any]) -> ArrayParts:
     parts = list(map(_shared, parts))
     for part in parts:
-        if not _is_array(part):
+        if not _is_array(part) or type(part).__module__.startswith("scipy.sparse"):
             raise ArgumentTypeError(_no_source(part))
+        check_plain(part)
     if not parts or not all(part.shape for part in parts):
         raise ArgumentError("rows must be of arrays with at least one axis.")
     dtype = np.dtype(parts[0].dtype)
