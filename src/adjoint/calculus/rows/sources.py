@@ -95,8 +95,8 @@ def joined(arrays: Sequence[Any], dtype: np.dtype[Any]) -> Any:
     whole = [np.asarray(array) for array in arrays]
     for array in whole:
         # Digits may be lost, and neither signs, nor fractions, nor imaginary parts.
-        kind = "same_kind" if array.dtype.kind in "fc" else "safe"
-        if not np.can_cast(array.dtype, dtype, kind):
+        inexact = array.dtype.kind in "fc"
+        if not np.can_cast(array.dtype, dtype, "same_kind" if inexact else "safe"):
             raise ArgumentError(
                 f"rows are of dtype {dtype}, as the first of them or the source says, and some "
                 f"have come of dtype {array.dtype}. Convert them where they are made, by .astype."
