@@ -18,7 +18,7 @@ from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
 from adjoint.calculus.rows.engines import Engine, engine_in_force
 from adjoint.calculus.rows.progress import passes_shown
-from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, rows
+from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, Standing, rows
 from adjoint.calculus.rows.task import (
     ChunkInput,
     ChunkPrograms,
@@ -128,6 +128,11 @@ def over_rows(
             except RowsMetError as error:
                 if any(error.rows is rows for rows in met):
                     raise
+                if met and id(met[-1]) not in error.others:
+                    raise RowsError(
+                        "the function makes rows each time it runs, so that none of them are known "
+                        "before. Call ad.rows outside of it."
+                    ) from None
                 met.append(error.rows)
 
 
@@ -213,7 +218,8 @@ def _captured(
             next(waiting) if isinstance(leaf, Rows) or is_numeric(leaf) else leaf for leaf in leaves
         ]
         arrays, args, kwargs = pytrees.unflatten(treedef, whole)
-        token = STANDING.set({id(rows): array for rows, array in zip(met, arrays, strict=True)})
+        standing = {id(rows): array for rows, array in zip(met, arrays, strict=True)}
+        token = STANDING.set(Standing(standing))
         try:
             return target(*args, **kwargs)
         finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -25,21 +24,39 @@ _CHUNK_BYTES: Final = 1 << 22  # of rows that are read at a time, if nobody says
 class RowsMetError(ArgumentTypeError):
     """Rows came up where an array is wanted, and no argument stood for them.
 
-    rows: which.
+    rows: which. others: those, by their identity, that had come up before and were stood for.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, others: frozenset[int]) -> None:
         super().__init__(
             "rows are read some at a time, and are no array: compute with them in a function that "
             "ad.jit, ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian, ad.hvp, ad.jvp, ad.vjp, "
             "ad.linearize or ad.derivative is given."
         )
-        self.rows = rows
+        self.rows, self.others = rows, others
 
 
-# What stands for rows in the function that is being captured, by their identity.
-STANDING: ContextVar[Mapping[int, Any]] = ContextVar("adjoint_rows")
-_NOTHING: Final[Mapping[int, Any]] = MappingProxyType({})
+class Standing:
+    """What stands for rows in the function that is being captured, by their identity."""
+
+    def __init__(self, arrays: Mapping[int, Any]) -> None:
+        self._arrays = arrays
+        self._asked: set[int] = set()
+
+    def array(self, rows: Rows) -> Any:
+        """The array that stands for these rows.
+
+        Raises:
+            RowsMetError: there is none.
+        """
+        array = self._arrays.get(id(rows))
+        if array is None:
+            raise RowsMetError(rows, frozenset(self._asked))
+        self._asked.add(id(rows))
+        return array
+
+
+STANDING: ContextVar[Standing] = ContextVar("adjoint_rows")
 
 
 class Rows(AwaitedArray):
@@ -76,10 +93,8 @@ class Rows(AwaitedArray):
 
     def traced(self) -> Any:
         """What stands for all of them, where a function is captured."""
-        array = STANDING.get(_NOTHING).get(id(self))
-        if array is None:
-            raise RowsMetError(self)
-        return array
+        standing = STANDING.get(None)
+        return (Standing({}) if standing is None else standing).array(self)
 
     @property
     def whole_type(self) -> ArrayType:
