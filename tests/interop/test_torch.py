@@ -16,6 +16,7 @@ from adjoint.base.errors import (
     ArgumentTypeError,
     DTypeError,
     MissingPackageError,
+    UnsupportedFunctionError,
     ValueNeededError,
 )
 from adjoint.interop.torch_library import torch_module
@@ -187,6 +188,22 @@ def test_any_number_of_tensors(count: int) -> None:
     rows = [torch.stack([part.detach(), part.detach() + 1]) for part in parts]
     for row, found in zip(rows, torch.func.vmap(ours)(rows), strict=True):
         np.testing.assert_allclose(found, torch.sin(row))
+
+
+def test_random_numbers_of_a_value_are_not_drawn_again() -> None:
+    generator = np.random.default_rng(0)
+    ours = ad.interop.torch(lambda x: np.sum((generator.random(3) > 0.5) * x))
+    x = tensor(X, True)
+    for _ in range(2):
+        total = ours(x)  # the value alone is fine
+        with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+            total.backward()
+    with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+        torch.func.jvp(ours, (tensor(X),), (tensor(X),))
+    seeded = ad.interop.torch(lambda x: np.sum(np.random.default_rng(5).random(3) * x))
+    for _ in range(3):
+        (slope,) = torch.autograd.grad(seeded(x), x)
+        np.testing.assert_array_equal(slope, np.random.default_rng(5).random(3))
 
 
 def test_rows_with_results_of_several_structures_are_refused() -> None:

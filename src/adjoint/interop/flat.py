@@ -24,11 +24,13 @@ from adjoint.base.errors import (
     MissingRuleError,
     ShapeError,
     UnknownResultError,
+    UnsupportedFunctionError,
     ValueNeededError,
 )
 from adjoint.calculus import jacobian, jvp, vjp, vmap
 from adjoint.capture.capture import capture
 from adjoint.capture.clones.entering.users import is_users
+from adjoint.capture.recording.effects.script import script_under_way
 
 Arrays = Sequence[Any]
 Call = Callable[[Callable[..., Any], Arrays], Any]
@@ -158,6 +160,7 @@ class FlatFunction:
         def pull(*arrays: Any) -> tuple[Any, ...]:
             varying, primals = self._of_moving(function, arrays[:count])
             values, back = vjp(varying, *primals)
+            self._refuse_draws()
             seeds = zip(self._turned(arrays[count:]), values, strict=True)
             return self._turned(back(tuple(_of_dtype(seed, value) for seed, value in seeds)))
 
@@ -173,6 +176,7 @@ class FlatFunction:
         def push(*arrays: Any) -> tuple[Any, ...]:
             varying, primals = self._of_moving(function, arrays[:count])
             slopes: tuple[Any, ...] = jvp(varying, primals, list(arrays[count:]))[1]
+            self._refuse_draws()
             return slopes
 
         types = [*self.inputs, *self.moving_types]
@@ -200,6 +204,18 @@ class FlatFunction:
         type_ = array_type((sum(type_.size for type_ in outputs), int(ends[-1])), dtype)
         name = f"the Jacobian matrix of {self.name}"
         return FlatFunction(name, columns, apply_row, self.inputs, [type_], self.bilinear)
+
+    def _refuse_draws(self) -> None:
+        """Refuse a derivative at other random numbers than those that the value was computed with.
+
+        Where a capture is under way that writes down what is drawn, as of what is jitted.
+        """
+        script = script_under_way()
+        if script is not None and script.before:
+            raise UnsupportedFunctionError(
+                f"{self.name} draws random numbers, and its derivative would be at others than "
+                "its value. Draw them outside of it, and pass them as an argument."
+            )
 
     def _turned(self, arrays: Arrays) -> tuple[Any, ...]:
         """Cotangents of the one pairing as those of the other."""
