@@ -83,6 +83,19 @@ def test_functions_are_entered_and_their_state_is_that_of_the_call(
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_random_numbers_of_a_value_are_not_drawn_again(mode: Any) -> None:
+    generator = np.random.default_rng(0)
+    ours = ad.interop.jax(lambda x: np.sum(generator.random(3) * x), mode=mode)
+    x = jnp.asarray(X)
+    for _ in range(2):
+        ours(x)
+        with pytest.raises(Exception, match="draws random numbers"):  # an error of JAX's
+            jax.block_until_ready(
+                jax.jvp(ours, (x,), (x,)) if mode == "forward" else jax.grad(ours)(x)
+            )
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_values_have_the_dtypes_of_jax(mode: Any, tolerance: float) -> None:
     ours = ad.interop.jax(pair(np), mode=mode)
     for call in (ours, jax.jit(ours)):

@@ -27,7 +27,7 @@ from adjoint.base.errors import (
     UnsupportedFunctionError,
     ValueNeededError,
 )
-from adjoint.calculus import jacobian, jvp, vjp, vmap
+from adjoint.calculus import jacobian, jit, jvp, vjp, vmap
 from adjoint.capture.capture import capture
 from adjoint.capture.clones.entering.users import is_users
 from adjoint.capture.recording.effects.script import script_under_way
@@ -166,7 +166,7 @@ class FlatFunction:
 
         types = [*self.inputs, *self.varying_types]
         name = f"the pullback of {self.name}"
-        return FlatFunction(name, pull, apply_row, types, self.moving_types, self.bilinear)
+        return FlatFunction(name, jit(pull), apply_row, types, self.moving_types, self.bilinear)
 
     @cached_property
     def pushforward(self) -> FlatFunction:
@@ -181,7 +181,7 @@ class FlatFunction:
 
         types = [*self.inputs, *self.moving_types]
         name = f"the derivative of {self.name}"
-        return FlatFunction(name, push, apply_row, types, self.varying_types, self.bilinear)
+        return FlatFunction(name, jit(push), apply_row, types, self.varying_types, self.bilinear)
 
     @cached_property
     def matrix(self) -> FlatFunction:
@@ -198,12 +198,14 @@ class FlatFunction:
                 return np.concatenate([np.reshape(results[place], -1) for place in varying])
 
             row = np.concatenate([np.reshape(arrays[place], -1) for place in places])
-            return (jacobian(of_row)(row),)
+            matrix = jacobian(of_row)(row)
+            self._refuse_draws()
+            return (matrix,)
 
         dtype = np.result_type(*(type_.dtype for type_ in (*inputs, *outputs)))
         type_ = array_type((sum(type_.size for type_ in outputs), int(ends[-1])), dtype)
         name = f"the Jacobian matrix of {self.name}"
-        return FlatFunction(name, columns, apply_row, self.inputs, [type_], self.bilinear)
+        return FlatFunction(name, jit(columns), apply_row, self.inputs, [type_], self.bilinear)
 
     def _refuse_draws(self) -> None:
         """Refuse a derivative at other random numbers than those that the value was computed with.

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, MissingRuleError, ValueNeededError
-from adjoint.calculus import jit, vmap
+from adjoint.calculus import vmap
 from adjoint.interop.flat import (
     Call,
     FlatFunction,
@@ -139,8 +139,7 @@ class _TensorDerivatives:
 
 
 def _work_of(flat: FlatFunction) -> _TorchWork:
-    # Its own derivative is found at every call, which `jit` replays.
-    return _TorchWork(flat.name, jit(flat.function), apply_row, len(flat.outputs), flat.outputs)
+    return _TorchWork(flat.name, flat.function, apply_row, len(flat.outputs), flat.outputs)
 
 
 # --- calls of the user's function -----------------------------------------------------------------
