@@ -83,6 +83,15 @@ def test_functions_are_entered_and_their_state_is_that_of_the_call(
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_results_that_are_constants(mode: Any, doubled: None) -> None:
+    ours = ad.interop.jax(lambda x: (np.ones(2), 2.5, 3, True, x * 2), mode=mode)
+    whole = lambda x: jnp.sum(ours(x)[0]) + ours(x)[1] * ours(x)[2] * jnp.sum(ours(x)[4])  # noqa: E731
+    slope = (jax.jacfwd if mode == "forward" else jax.grad)(whole)
+    np.testing.assert_allclose(slope(X), [15.0] * 3)
+    np.testing.assert_allclose(jax.vmap(slope)(jnp.stack([X, Y])), [[15.0] * 3] * 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_random_numbers_of_a_value_are_not_drawn_again(mode: Any) -> None:
     generator = np.random.default_rng(0)
     ours = ad.interop.jax(lambda x: np.sum(generator.random(3) * x), mode=mode)

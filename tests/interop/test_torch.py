@@ -206,6 +206,19 @@ def test_random_numbers_of_a_value_are_not_drawn_again() -> None:
         np.testing.assert_array_equal(slope, np.random.default_rng(5).random(3))
 
 
+def test_results_that_are_constants() -> None:
+    ours = ad.interop.torch(lambda x: (np.ones(2), 2.5, 1j, 3, True, None, np.sum(x)))
+    x = tensor(X, True)
+    ones, number, imaginary, count, flag, nothing, total = ours(x)
+    assert (number.item(), imaginary.item(), count.item(), flag.item()) == (2.5, 1j, 3, True)
+    assert nothing is None
+    whole = total * number + ones.sum() + imaginary.abs()
+    (slope,) = torch.autograd.grad(whole, x)
+    assert slope.tolist() == [2.5] * 3
+    rows = torch.func.vmap(lambda x: ours(x)[1] * ours(x)[-1])(tensor(np.stack([X, X])))
+    np.testing.assert_allclose(rows, [2.5 * np.sum(X)] * 2)
+
+
 def test_rows_with_results_of_several_structures_are_refused() -> None:
     ours = ad.interop.torch(lambda x: {"a": x} if x[0] > 0 else {"b": x})
     with pytest.raises(ArgumentTypeError, match="results of one structure"):

@@ -263,7 +263,8 @@ def _plain(x: Any) -> Any:
 
 def _of_dtype(seed: Any, value: Any) -> Any:
     """A cotangent in the dtype of the value, which NumPy may have in a higher precision."""
-    return seed if seed.dtype == value.dtype else seed.astype(value.dtype)
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    return seed if seed.dtype == dtype else seed.astype(dtype)
 
 
 # --- the types of results -------------------------------------------------------------------------
