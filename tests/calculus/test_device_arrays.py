@@ -11,7 +11,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base import pytrees
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.errors import ArgumentTypeError, DTypeError
 from tests.executors.xla.simulated import run_on_devices
 
 jax = pytest.importorskip("jax", reason="XLA is not tested: jax is not installed (extra `xla`)")
@@ -169,6 +169,33 @@ for _ in range(3):
     np.testing.assert_allclose(np.asarray(jitted(x)), np.sin(np.arange(8.0)), rtol=1e-14)
 assert len(jitted(x).devices) == count
 """
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([None]),
+        np.array(["a"]),
+        np.array(["2020"], "M8[D]"),
+        np.ones(2, np.longdouble),
+        np.zeros(2, [("a", float)]),
+        np.ma.array([1.0, 2.0], mask=[False, True]),
+    ],
+    ids=lambda array: str(array.dtype),
+)
+def test_what_a_device_has_no_numbers_of(array: Any) -> None:
+    with pytest.raises(DTypeError, match="a device"):
+        ad.device_put({"x": array}, "cpu")
+
+
+@pytest.mark.parametrize(
+    "layout", [lambda x: x.astype(">f8"), lambda x: x[::-1], np.asfortranarray]
+)
+def test_layouts_of_arrays_that_are_put_there(layout: Any) -> None:
+    x = layout(np.arange(6.0).reshape(3, 2))
+    there = ad.device_put(x, "cpu")
+    assert there.dtype == np.float64
+    np.testing.assert_array_equal(np.asarray(there), x)
 
 
 def test_divided_arrays_stay_divided() -> None:

@@ -65,6 +65,36 @@ def test_a_function_of_the_module_is_another(monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+class _EntryByEntry:
+    """Calls that are to be entered: an array that is made within is filled by numbers."""
+
+    def __init__(self, x: Any = ()) -> None:
+        self.result = self(x)
+
+    def __call__(self, x: Any) -> Any:
+        result = np.zeros(len(x))
+        for place in range(len(x)):
+            result[place] = math.sin(x[place])
+        return result
+
+    def __array__(self, *_: Any, **__: Any) -> Any:  # for NumPy, of what the class makes
+        return self.result
+
+    def __pow__(self, power: int) -> Any:
+        return self.result**power
+
+
+def test_a_function_of_the_module_becomes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tests.calculus.test_replay_changes as own
+
+    for other in (_EntryByEntry(), _EntryByEntry().__call__, _EntryByEntry):
+        in_sequence(
+            lambda x: np.sum(doubled(x) ** 2),
+            lambda other=other: monkeypatch.setattr(own, "doubled", other),
+            lambda: monkeypatch.setattr(own, "doubled", np.tanh),
+        )
+
+
 def test_closures() -> None:
     factor, data, nested = 2.0, np.ones(3), [1.0, {"a": (2.0, [3.0])}]
 

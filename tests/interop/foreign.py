@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -91,3 +93,35 @@ def check_complex(ours: Any) -> None:
     z, u = X + 1j * Y, Y - 2j * X
     assert_same(ad.jvp(ours, (z,), (u,)), ad.jvp(curve(np), (z,), (u,)))
     assert_same(ad.vjp(ours, z)[1](u), ad.vjp(curve(np), z)[1](u))
+
+
+class Scaled:
+    """A function that is entered, of another kind than what `def` makes, with a state."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        """`scale * sin(x)`, entry by entry."""
+        result = np.zeros(len(x))
+        for place in range(len(x)):
+            result[place] = self.scale * math.sin(x[place])
+        return result
+
+    def method(self, x: Any) -> Any:
+        """The same."""
+        return self(x)
+
+
+def entered_functions(scaled: Scaled) -> dict[str, Callable[..., Any]]:
+    """Functions of all kinds that ask for the scale at each call."""
+    return {
+        "an object": scaled,
+        "a method": scaled.method,
+        "a partial": functools.partial(lambda scaled, x: scaled(x), scaled),
+        "a closure": lambda x: scaled(x),
+        "a replayed one": ad.jit(lambda x: scaled(x)),
+    }
+
+
+ENTERED = tuple(entered_functions(Scaled(1.0)))

@@ -12,6 +12,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.base.errors import ArgumentError, ArgumentTypeError, UnknownResultError
+from tests.interop.foreign import ENTERED, Scaled, entered_functions
 
 jax = pytest.importorskip("jax", reason="bridges to JAX are not tested: jax is not installed")
 jnp = import_module("jax.numpy")
@@ -60,6 +61,47 @@ def total(function: Any) -> Any:
 
 
 THEIRS = pair(jnp)
+
+
+@pytest.mark.parametrize("kind", ENTERED)
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_are_entered_and_their_state_is_that_of_the_call(
+    kind: str, mode: Any, doubled: None
+) -> None:
+    scaled = Scaled(1.0)
+    ours = ad.interop.jax(entered_functions(scaled)[kind], mode=mode)
+    jacobian = jax.jacfwd if mode == "forward" else jax.jacrev
+    calls = jax.jit(ours), jax.jit(jacobian(ours)), jax.jit(jax.vmap(ours))
+    second = jax.jit(jacobian(jacobian(lambda x: jnp.sum(ours(x)))))
+    rows = jnp.stack([X, Y])
+    for scale in (2.0, 3.0, 3.0, 2.0):
+        scaled.scale = scale
+        np.testing.assert_allclose(calls[0](X), scale * np.sin(X))
+        np.testing.assert_allclose(calls[1](X), np.diag(scale * np.cos(X)))
+        np.testing.assert_allclose(calls[2](rows), scale * np.sin(rows))
+        np.testing.assert_allclose(second(X), np.diag(-scale * np.sin(X)), atol=1e-15)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_results_that_are_constants(mode: Any, doubled: None) -> None:
+    ours = ad.interop.jax(lambda x: (np.ones(2), 2.5, 3, True, x * 2), mode=mode)
+    whole = lambda x: jnp.sum(ours(x)[0]) + ours(x)[1] * ours(x)[2] * jnp.sum(ours(x)[4])  # noqa: E731
+    slope = (jax.jacfwd if mode == "forward" else jax.grad)(whole)
+    np.testing.assert_allclose(slope(X), [15.0] * 3)
+    np.testing.assert_allclose(jax.vmap(slope)(jnp.stack([X, Y])), [[15.0] * 3] * 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_random_numbers_of_a_value_are_not_drawn_again(mode: Any) -> None:
+    generator = np.random.default_rng(0)
+    ours = ad.interop.jax(lambda x: np.sum(generator.random(3) * x), mode=mode)
+    x = jnp.asarray(X)
+    for _ in range(2):
+        ours(x)
+        with pytest.raises(Exception, match="draws random numbers"):  # an error of JAX's
+            jax.block_until_ready(
+                jax.jvp(ours, (x,), (x,)) if mode == "forward" else jax.grad(ours)(x)
+            )
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
@@ -11,9 +12,27 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentTypeError, DTypeError, MissingPackageError
+from adjoint.base.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    MissingPackageError,
+    UnsupportedFunctionError,
+    ValueNeededError,
+)
 from adjoint.interop.torch_library import torch_module
-from tests.interop.foreign import TRANSFORMS, X, Y, assert_same, check_complex, curve, energy, pair
+from tests.interop.foreign import (
+    ENTERED,
+    TRANSFORMS,
+    Scaled,
+    X,
+    Y,
+    assert_same,
+    check_complex,
+    curve,
+    energy,
+    entered_functions,
+    pair,
+)
 
 torch = pytest.importorskip("torch", reason="bridges to PyTorch are not tested: it is no package")
 gradcheck, gradgradcheck = (
@@ -132,6 +151,93 @@ def test_arguments_that_are_no_tensors_are_told_apart() -> None:
     for scale in (np.ones(3), np.zeros(3)):  # which cannot be keys
         result = ad.interop.torch(lambda x, scale: x * scale)(x, scale)
         np.testing.assert_array_equal(torch.autograd.grad(result.sum(), x)[0], scale)
+
+
+@pytest.mark.parametrize("kind", ENTERED)
+def test_functions_are_entered_and_their_state_is_that_of_the_call(kind: str) -> None:
+    scaled = Scaled(1.0)
+    ours = ad.interop.torch(entered_functions(scaled)[kind])
+    x, rows = tensor(X, True), np.stack([X, Y])
+    one = lambda x: ours(x).sum()  # noqa: E731
+    for scale in (2.0, 3.0, 3.0, 2.0):
+        scaled.scale = scale
+        (slope,) = torch.autograd.grad(one(x), x)
+        slopes = [
+            (slope, scale * np.cos(X)),
+            (torch.func.jacfwd(ours)(x.detach()), np.diag(scale * np.cos(X))),
+            (torch.func.hessian(one)(x.detach()), np.diag(-scale * np.sin(X))),
+            (torch.func.vmap(ours)(tensor(rows)), scale * np.sin(rows)),
+            (torch.func.vmap(torch.func.grad(one))(tensor(rows)), scale * np.cos(rows)),
+        ]
+        for found, expected in slopes:
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 30, 60, 61, 64, 130])
+def test_any_number_of_tensors(count: int) -> None:
+    """More than an operator of PyTorch's has arguments, and results."""
+    ours = ad.interop.torch(lambda parts: [np.sin(part) for part in parts])
+    parts = [tensor(X[:2] + place, True) for place in range(count)]
+    total = sum((part**2).sum() for part in ours(parts))
+    slopes = torch.autograd.grad(total, parts, create_graph=True)
+    expected = [torch.sin(2 * part).detach() for part in parts]
+    np.testing.assert_allclose(np.stack([x.detach() for x in slopes]), np.stack(expected))
+    second = torch.autograd.grad(sum(map(torch.sum, slopes)), parts)
+    expected = [2 * torch.cos(2 * part).detach() for part in parts]
+    np.testing.assert_allclose(np.stack(second), np.stack(expected))
+    rows = [torch.stack([part.detach(), part.detach() + 1]) for part in parts]
+    for row, found in zip(rows, torch.func.vmap(ours)(rows), strict=True):
+        np.testing.assert_allclose(found, torch.sin(row))
+
+
+def test_random_numbers_of_a_value_are_not_drawn_again() -> None:
+    generator = np.random.default_rng(0)
+    ours = ad.interop.torch(lambda x: np.sum((generator.random(3) > 0.5) * x))
+    x = tensor(X, True)
+    for _ in range(2):
+        total = ours(x)  # the value alone is fine
+        with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+            total.backward()
+    with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+        torch.func.jvp(ours, (tensor(X),), (tensor(X),))
+    seeded = ad.interop.torch(lambda x: np.sum(np.random.default_rng(5).random(3) * x))
+    for _ in range(3):
+        (slope,) = torch.autograd.grad(seeded(x), x)
+        np.testing.assert_array_equal(slope, np.random.default_rng(5).random(3))
+
+
+def test_results_that_are_constants() -> None:
+    ours = ad.interop.torch(lambda x: (np.ones(2), 2.5, 1j, 3, True, None, np.sum(x)))
+    x = tensor(X, True)
+    ones, number, imaginary, count, flag, nothing, total = ours(x)
+    assert (number.item(), imaginary.item(), count.item(), flag.item()) == (2.5, 1j, 3, True)
+    assert nothing is None
+    whole = total * number + ones.sum() + imaginary.abs()
+    (slope,) = torch.autograd.grad(whole, x)
+    assert slope.tolist() == [2.5] * 3
+    rows = torch.func.vmap(lambda x: ours(x)[1] * ours(x)[-1])(tensor(np.stack([X, X])))
+    np.testing.assert_allclose(rows, [2.5 * np.sum(X)] * 2)
+
+
+def test_rows_with_results_of_several_structures_are_refused() -> None:
+    ours = ad.interop.torch(lambda x: {"a": x} if x[0] > 0 else {"b": x})
+    with pytest.raises(ArgumentTypeError, match="results of one structure"):
+        torch.func.vmap(ours)(torch.tensor([[1.0], [-1.0]]))
+
+
+def test_threads_that_meet_a_number_of_operands_at_once() -> None:
+    together = threading.Barrier(6)
+    ours = ad.interop.torch(lambda *xs: sum(map(np.sum, xs)))
+
+    def total(count: int) -> Any:
+        together.wait()
+        return ours(*tensors[:count]).item()
+
+    tensors = [tensor(X) for _ in range(50)]
+    for count in range(20, 50):
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(total, [count] * 6))
+        np.testing.assert_allclose(found, count * np.sum(X))
 
 
 def test_threads_at_once() -> None:
@@ -255,6 +361,28 @@ def test_a_module_is_a_function() -> None:
     np.testing.assert_allclose(slope, 2 * weight.T @ (weight @ X + bias))
 
 
+def test_a_module_that_learns_between_calls() -> None:
+    """Also where it is given constants, which capture computes with."""
+    layer = torch.nn.Linear(3, 3, dtype=torch.float64)
+    call = ad.interop.from_torch(layer)
+    functions = [
+        (ad.grad(lambda x: np.sum(call(Y) * x)), lambda: call(Y)),
+        (ad.jit(ad.grad(lambda x: np.sum(call(Y) * x))), lambda: call(Y)),
+        (ad.jit(lambda x: call(Y) * x), lambda: call(Y) * X),
+        (ad.jit(ad.grad(lambda x: np.sum(call(x)))), lambda: np.sum(layer.weight.tolist(), axis=0)),
+    ]
+    for _ in range(6):
+        with torch.no_grad():
+            layer.weight.add_(1.0)
+        for function, expected in functions:
+            np.testing.assert_allclose(function(X), expected(), rtol=1e-12)
+
+
+def test_numbers_of_pythons_keep_their_digits() -> None:
+    assert ad.interop.from_torch(lambda x: x.sum().item() / 3)(X) == np.sum(X) / 3
+    assert ad.interop.from_torch(lambda x: 1j / 3)(X) == 1j / 3
+
+
 def test_there_and_back_again() -> None:
     back = ad.interop.from_torch(ad.interop.torch(pair(np)))
     assert_same(ad.grad(energy(back))(X, Y), ad.grad(energy(pair(np)))(X, Y))
@@ -323,9 +451,31 @@ def test_tensors_with_gradients_are_not() -> None:
         (lambda: ad.interop.from_torch(lambda x: "text")(X), ArgumentTypeError, "no array of"),
         (lambda: ad.interop.from_torch(torch.sin)(np.longdouble([1])), DTypeError, "no numbers of"),
         (
+            lambda: ad.interop.torch(np.sin)(torch.eye(2).to_sparse()),
+            ArgumentTypeError,
+            "sparse_coo of a tensor.*to_dense",
+        ),
+        (
+            lambda: ad.interop.from_torch(lambda x: torch.diag(x).to_sparse())(X),
+            ArgumentTypeError,
+            "sparse_coo of a tensor.*to_dense",
+        ),
+        (
             lambda: ad.interop.torch(np.sin)(torch.ones(2, dtype=torch.bfloat16)),
             DTypeError,
             "bfloat16",
+        ),
+        (
+            lambda: ad.interop.torch(np.sin)(torch.ones(2).to(torch.float8_e4m3fn)),
+            DTypeError,
+            "float8_e4m3fn",
+        ),
+        (
+            lambda: torch.func.vmap(ad.interop.torch(lambda x: x if x[0] > 0 else -x))(
+                torch.ones(0, 3)
+            ),
+            ValueNeededError,
+            "value",
         ),
     ],
 )

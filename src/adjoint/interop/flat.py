@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -23,32 +24,41 @@ from adjoint.base.errors import (
     MissingRuleError,
     ShapeError,
     UnknownResultError,
+    UnsupportedFunctionError,
     ValueNeededError,
 )
-from adjoint.calculus import jacobian, jvp, vjp, vmap
+from adjoint.calculus import jacobian, jit, jvp, vjp, vmap
 from adjoint.capture.capture import capture
+from adjoint.capture.clones.entering.users import is_users
+from adjoint.capture.recording.effects.script import script_under_way
 
 Arrays = Sequence[Any]
+Call = Callable[[Callable[..., Any], Arrays], Any]
 
 
 class FlatFunction:
     """A NumPy function of arrays, at one signature.
 
-    function: (*arrays) -> a tuple of arrays. inputs, outputs: types. name: for errors. bilinear:
-    whether cotangents are those of the pairing sum(a b), as JAX has them, and not of
-    Re sum(conj(a) b): these differ for complex numbers only.
+    function: the user's, or one of ours. call: (function, arrays) -> a tuple of arrays. inputs,
+    outputs: types. name: for errors. bilinear: whether cotangents are those of the pairing
+    sum(a b), as JAX has them, and not of Re sum(conj(a) b): these differ for complex numbers only.
+
+    Capture enters, and looks for facts in, what stands under the name `function` in a closure of
+    ours, and nothing that lies deeper. So the function is handed on beside what calls it.
     """
 
     def __init__(
         self,
         name: str,
         function: Callable[..., Any],
+        call: Call,
         inputs: Sequence[ArrayType],
         outputs: Sequence[ArrayType],
         bilinear: bool,
     ) -> None:
         self.name = name
         self.function = function
+        self.call = call
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.bilinear = bilinear
@@ -58,7 +68,7 @@ class FlatFunction:
 
     def run(self, *arrays: Any) -> tuple[Any, ...]:
         """The results as arrays of the types that are known."""
-        results = self.function(*(_plain(x) for x in arrays))
+        results = self.call(self.function, [_plain(x) for x in arrays])
         return tuple(self._fit(x, type_) for x, type_ in zip(results, self.outputs, strict=True))
 
     def _fit(self, result: Any, type_: ArrayType, lead: tuple[int, ...] = ()) -> Any:
@@ -97,7 +107,7 @@ class FlatFunction:
         if self._in_rows and count > 1 and any(mark for _, mark in whole):
             axes = tuple(0 if mark else None for _, mark in whole)
             try:
-                results = vmap(self.function, axes)(*(x for x, _ in whole))
+                results = vmap(in_row(self.function, self.call), axes)(*(x for x, _ in whole))
                 return [
                     self._fit(x, t, (count,)) for x, t in zip(results, self.outputs, strict=True)
                 ]
@@ -130,73 +140,120 @@ class FlatFunction:
         """The types of cotangents."""
         return [self.outputs[place] for place in self.varying]
 
-    def _of_moving(self, arrays: Arrays) -> tuple[Callable[..., tuple[Any, ...]], list[Any]]:
+    def _of_moving(
+        self, function: Callable[..., Any], arrays: Arrays
+    ) -> tuple[Callable[..., tuple[Any, ...]], list[Any]]:
         """The results that vary as a function of the operands that move; and these."""
+        call, places, varying = self.call, self.moving, self.varying
 
-        def function(*moving: Any) -> tuple[Any, ...]:
-            whole = list(arrays)
-            for place, x in zip(self.moving, moving, strict=True):
-                whole[place] = x
-            results = self.function(*whole)
-            return tuple(results[place] for place in self.varying)
+        def results_that_vary(*moving: Any) -> tuple[Any, ...]:
+            results = call(function, _replaced(arrays, places, moving))
+            return tuple(results[place] for place in varying)
 
-        return function, [arrays[place] for place in self.moving]
+        return results_that_vary, [arrays[place] for place in places]
 
     @cached_property
     def pullback(self) -> FlatFunction:
         """(operands, cotangents of results that vary) -> cotangents of the operands that move."""
-        count = len(self.inputs)
+        function, count = self.function, len(self.inputs)
 
         def pull(*arrays: Any) -> tuple[Any, ...]:
-            function, primals = self._of_moving(arrays[:count])
-            values, back = vjp(function, *primals)
+            varying, primals = self._of_moving(function, arrays[:count])
+            values, back = vjp(varying, *primals)
+            self._refuse_draws()
             seeds = zip(self._turned(arrays[count:]), values, strict=True)
             return self._turned(back(tuple(_of_dtype(seed, value) for seed, value in seeds)))
 
         types = [*self.inputs, *self.varying_types]
         name = f"the pullback of {self.name}"
-        return FlatFunction(name, pull, types, self.moving_types, self.bilinear)
+        return FlatFunction(name, jit(pull), apply_row, types, self.moving_types, self.bilinear)
 
     @cached_property
     def pushforward(self) -> FlatFunction:
         """(operands, tangents of those that move) -> tangents of the results that vary."""
-        count = len(self.inputs)
+        function, count = self.function, len(self.inputs)
 
         def push(*arrays: Any) -> tuple[Any, ...]:
-            function, primals = self._of_moving(arrays[:count])
-            slopes: tuple[Any, ...] = jvp(function, primals, list(arrays[count:]))[1]
+            varying, primals = self._of_moving(function, arrays[:count])
+            slopes: tuple[Any, ...] = jvp(varying, primals, list(arrays[count:]))[1]
+            self._refuse_draws()
             return slopes
 
         types = [*self.inputs, *self.moving_types]
         name = f"the derivative of {self.name}"
-        return FlatFunction(name, push, types, self.varying_types, self.bilinear)
+        return FlatFunction(name, jit(push), apply_row, types, self.varying_types, self.bilinear)
 
     @cached_property
     def matrix(self) -> FlatFunction:
         """(operands) -> the Jacobian matrix, of all results in a row by all operands in a row."""
         inputs, outputs = self.moving_types, self.varying_types
         ends = np.cumsum([type_.size for type_ in inputs])
+        function, call, places, varying = self.function, self.call, self.moving, self.varying
 
         def columns(*arrays: Any) -> tuple[Any, ...]:
-            function, primals = self._of_moving(arrays)
-
             def of_row(row: Any) -> Any:
                 parts = zip(np.split(row, ends[:-1]), inputs, strict=True)
-                results = function(*(x.astype(t.dtype).reshape(t.shape) for x, t in parts))
-                return np.concatenate([np.reshape(x, -1) for x in results])
+                moving = [x.astype(t.dtype).reshape(t.shape) for x, t in parts]
+                results = call(function, _replaced(arrays, places, moving))
+                return np.concatenate([np.reshape(results[place], -1) for place in varying])
 
-            return (jacobian(of_row)(np.concatenate([np.reshape(x, -1) for x in primals])),)
+            row = np.concatenate([np.reshape(arrays[place], -1) for place in places])
+            matrix = jacobian(of_row)(row)
+            self._refuse_draws()
+            return (matrix,)
 
         dtype = np.result_type(*(type_.dtype for type_ in (*inputs, *outputs)))
         type_ = array_type((sum(type_.size for type_ in outputs), int(ends[-1])), dtype)
         name = f"the Jacobian matrix of {self.name}"
-        return FlatFunction(name, columns, self.inputs, [type_], self.bilinear)
+        return FlatFunction(name, jit(columns), apply_row, self.inputs, [type_], self.bilinear)
+
+    def _refuse_draws(self) -> None:
+        """Refuse a derivative at other random numbers than those that the value was computed with.
+
+        Where a capture is under way that writes down what is drawn, as of what is jitted.
+        """
+        script = script_under_way()
+        if script is not None and script.before:
+            raise UnsupportedFunctionError(
+                f"{self.name} draws random numbers, and its derivative would be at others than "
+                "its value. Draw them outside of it, and pass them as an argument."
+            )
 
     def _turned(self, arrays: Arrays) -> tuple[Any, ...]:
         """Cotangents of the one pairing as those of the other."""
         if not self.bilinear:
             return tuple(arrays)
         return tuple(np.conj(x) if np.iscomplexobj(x) else x for x in arrays)
+
+
+def _replaced(arrays: Arrays, places: Sequence[int], others: Arrays) -> list[Any]:
+    """The arrays with others in these places."""
+    whole = list(arrays)
+    for place, x in zip(places, others, strict=True):
+        whole[place] = x
+    return whole
+
+
+def apply_row(function: Callable[..., Any], arrays: Arrays) -> Any:
+    """The call of a function whose arguments are the arrays."""
+    return function(*arrays)
+
+
+def entered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What capture enters: of an object of the user's that is called, its method."""
+    method = getattr(type(function), "__call__", None)  # noqa: B004  # the method itself
+    if isinstance(method, FunctionType) and is_users(method):
+        return MethodType(method, function)
+    return function
+
+
+def in_row(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
+    """The call as one function of the arrays, which capture enters."""
+
+    def row(*arrays: Any) -> Any:
+        return call(function, arrays)
+
+    return row
 
 
 def _plain(x: Any) -> Any:
@@ -206,14 +263,15 @@ def _plain(x: Any) -> Any:
 
 def _of_dtype(seed: Any, value: Any) -> Any:
     """A cotangent in the dtype of the value, which NumPy may have in a higher precision."""
-    return seed if seed.dtype == value.dtype else seed.astype(value.dtype)
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    return seed if seed.dtype == dtype else seed.astype(dtype)
 
 
 # --- the types of results -------------------------------------------------------------------------
 
 
 def results_on_types(
-    name: str, function: Any, call: Callable[[Any, Any], Any], types: Sequence[ArrayType]
+    name: str, function: Any, call: Call, types: Sequence[ArrayType]
 ) -> tuple[list[ArrayType], Any]:
     """The types and the structure of the results of a function, which runs on types alone.
 

@@ -18,7 +18,8 @@ from adjoint.base.errors import ArgumentTypeError, ShapeError
 from adjoint.calculus.custom.arguments import Arguments, is_operand
 from adjoint.calculus.custom.function import CustomFunction, Results
 from adjoint.calculus.custom.rules import Signature
-from adjoint.capture import traced_type
+from adjoint.capture import Traced, is_known, traced_type
+from adjoint.capture.recording.tracing.trace import note_effect
 from adjoint.executors.attempt import PYTHON
 from adjoint.primitives.calls.custom import (
     CUSTOM_LINEAR,
@@ -37,6 +38,7 @@ class Library(Protocol):
     """What is asked of the other library, whose functions take arrays of its own, in rows."""
 
     name: str
+    keeps_state: bool  # whether a function may give something else for the same arrays later
 
     def compiled(self, function: Function) -> Function:
         """The function of NumPy's arrays and numbers, whose results are NumPy's."""
@@ -236,6 +238,10 @@ def as_typed(operand: Any, type_: ArrayType) -> Any:
     return PYTHON[type_.dtype.kind](array[()]) if type_.weak else array
 
 
+def _is_constant(operand: Any) -> bool:
+    return type(operand) is not Traced or is_known(operand)
+
+
 # --- what users call ------------------------------------------------------------------------------
 
 
@@ -252,6 +258,12 @@ class ForeignPrimitive(CustomFunction[..., Any]):
 
     def __repr__(self) -> str:
         return f"<{self._library.name} function {self._name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; under capture, record the call."""
+        if self._library.keeps_state and all(map(_is_constant, pytrees.flatten(args)[0])):
+            note_effect(f"{self._name} is called with constants, and may give others next time")
+        return super().__call__(*args, **kwargs)
 
     def _give(self, rule: Any, rules: Any) -> Any:
         raise ArgumentTypeError(

@@ -108,7 +108,8 @@ def torch(function: Callable[..., Any]) -> Any:
     passed on as they are.
 
     Args:
-        function: plain NumPy code without side effects.
+        function: plain NumPy code without side effects. A backward pass calls it again, so its
+            state, and what it draws, must be what they were.
 
     Returns:
         The function of tensors.

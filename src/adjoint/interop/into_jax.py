@@ -17,7 +17,7 @@ from adjoint.base.errors import ArgumentTypeError, UnknownResultError
 from adjoint.base.settings import settings
 from adjoint.executors.xla import backend
 from adjoint.executors.xla.words import pack, packed, unpack, unpacked
-from adjoint.interop.flat import FlatFunction, results_declared, results_on_types
+from adjoint.interop.flat import FlatFunction, entered, results_declared, results_on_types
 
 _OPERAND: Final = object()
 _KEPT: Final = 256  # signatures of a function
@@ -101,9 +101,9 @@ def _call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _JaxCall:
 def _signature(
     name: str, function: Callable[..., Any], call: _JaxCall, mode: str, result: Any
 ) -> _Bridged:
-    def flat(*arrays: Any) -> tuple[Any, ...]:
+    def apply(target: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
         args, kwargs = call.join(arrays)
-        leaves, structure = pytrees.flatten(function(*args, **kwargs))
+        leaves, structure = pytrees.flatten(target(*args, **kwargs))
         if not pytrees.alike(structure, treedef):
             raise ArgumentTypeError(
                 f"{name} returned {pytrees.structure_text(structure)}; expected "
@@ -114,7 +114,7 @@ def _signature(
     types, treedef = _results(name, function, call, result)
     known = backend.jax().dtypes.canonicalize_dtype
     outputs = [array_type(type_.shape, known(type_.dtype)) for type_ in types]
-    whole = FlatFunction(name, flat, call.types, outputs, bilinear=True)
+    whole = FlatFunction(name, entered(function), apply, call.types, outputs, bilinear=True)
     # Called by itself, it would be traced and compiled at every call.
     return _Bridged(backend.jax().jit(_BRIDGES[mode](whole)), treedef)
 

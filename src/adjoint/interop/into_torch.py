@@ -11,8 +11,15 @@ import numpy as np
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.errors import ArgumentTypeError, MissingRuleError, ValueNeededError
-from adjoint.calculus import jit, vmap
-from adjoint.interop.flat import FlatFunction, results_on_types
+from adjoint.calculus import vmap
+from adjoint.interop.flat import (
+    Call,
+    FlatFunction,
+    apply_row,
+    entered,
+    in_row,
+    results_on_types,
+)
 from adjoint.interop.torch_library import torch_module
 from adjoint.interop.torch_operator import call_operator, new_key
 
@@ -49,27 +56,33 @@ def bridged(function: Callable[..., Any]) -> Any:
 class _TorchWork:
     """A function of arrays whose signature is that of the tensors that it is given.
 
-    count: how many results there are; None where only a call tells. known: their types; None where
-    these are to be found out. key: what the operators find it by.
+    function: the user's, or one of ours. call: (function, arrays) -> a tree of arrays. count: how
+    many results there are; None where only a call tells. known: their types; None where these are
+    to be found out. key: what the operators find it by. structure: of the latest results.
     """
 
     def __init__(
         self,
         name: str,
-        function: Callable[..., tuple[Any, ...]],
+        function: Callable[..., Any],
+        call: Call,
         count: int | None,
         known: Sequence[ArrayType] | None = None,
     ) -> None:
         self.name = name
         self.function = function
+        self.call = call
         self.count = count
         self.known = known
         self.key = new_key()
+        self.structure: Any = None
         self._derived: dict[Any, _TensorDerivatives] = {}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """The results as arrays."""
-        results = [np.asarray(x) for x in self.function(*map(_plain, arrays))]
+        tree = self.call(self.function, [_plain(x) for x in arrays])
+        leaves, self.structure = pytrees.flatten(tree)
+        results = [np.asarray(x) for x in leaves]
         for result in results:
             if result.dtype.kind not in "biufc":
                 raise ArgumentTypeError(
@@ -83,7 +96,8 @@ class _TorchWork:
         if self.known is not None:
             return self.known
         types = [_type_of(x) for x in tensors]
-        return results_on_types(self.name, self.function, lambda f, x: f(*x), types)[0]
+        types, self.structure = results_on_types(self.name, self.function, self.call, types)
+        return types
 
     def derivatives(
         self, inputs: Sequence[Any], outputs: Sequence[ArrayType]
@@ -95,9 +109,14 @@ class _TorchWork:
         if derivatives is None:
             if len(self._derived) >= _KEPT:
                 self._derived.clear()
-            flat = FlatFunction(self.name, self.function, types, outputs, bilinear=False)
+            flat = FlatFunction(
+                self.name, self.function, self._leaves, types, outputs, bilinear=False
+            )
             derivatives = self._derived[key] = _TensorDerivatives(flat)
         return derivatives
+
+    def _leaves(self, function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(pytrees.flatten(self.call(function, arrays))[0])
 
 
 class _TensorDerivatives:
@@ -120,8 +139,7 @@ class _TensorDerivatives:
 
 
 def _work_of(flat: FlatFunction) -> _TorchWork:
-    # Its own derivative is found at every call, which `jit` replays.
-    return _TorchWork(flat.name, jit(flat.function), len(flat.outputs), flat.outputs)
+    return _TorchWork(flat.name, flat.function, apply_row, len(flat.outputs), flat.outputs)
 
 
 # --- calls of the user's function -----------------------------------------------------------------
@@ -131,47 +149,25 @@ class _TensorSignature:
     """The user's function as one of the tensors among its arguments."""
 
     def __init__(self, function: Callable[..., Any], treedef: Any, statics: list[Any]) -> None:
-        self.function = function
         self._treedef, self._statics = treedef, statics
         name = getattr(function, "__name__", type(function).__name__)
-        self.work = _TorchWork(name, self._flat, None)
+        self.work = _TorchWork(name, entered(function), self._call, None)
 
-    def arguments(self, arrays: Sequence[Any]) -> Any:
-        """(args, kwargs) with these in the places of the tensors."""
+    def _call(self, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        """What the function returns with these in the places of the tensors."""
         waiting = iter(arrays)
         whole = [next(waiting) if leaf is _TENSOR else leaf for leaf in self._statics]
-        return pytrees.unflatten(self._treedef, whole)
-
-    def _flat(self, *arrays: Any) -> tuple[Any, ...]:
-        args, kwargs = self.arguments(arrays)
-        return tuple(pytrees.flatten(self.function(*args, **kwargs))[0])
+        args, kwargs = pytrees.unflatten(self._treedef, whole)
+        return function(*args, **kwargs)
 
 
 class _TensorCall(_TorchWork):
-    """One call, which notes the structure of its result; the derivatives are its signature's."""
+    """One call, with the structure of its results; the derivatives are its signature's."""
 
     def __init__(self, signature: _TensorSignature) -> None:
-        super().__init__(signature.work.name, self._noting, None)
-        self.structure: Any = None
+        work = signature.work
+        super().__init__(work.name, work.function, work.call, None)
         self._signature = signature
-
-    def _noting(self, *arrays: Any) -> tuple[Any, ...]:
-        args, kwargs = self._signature.arguments(arrays)
-        leaves, self.structure = pytrees.flatten(self._signature.function(*args, **kwargs))
-        return tuple(leaves)
-
-    def types(self, tensors: Sequence[Any]) -> Sequence[ArrayType]:
-        """The types of the results at tensors that may hold no numbers."""
-        signature = self._signature
-
-        def apply(function: Any, arrays: Sequence[Any]) -> Any:
-            args, kwargs = signature.arguments(arrays)
-            return function(*args, **kwargs)
-
-        types, self.structure = results_on_types(
-            self.name, signature.function, apply, [_type_of(x) for x in tensors]
-        )
-        return types
 
     def derivatives(
         self, inputs: Sequence[Any], outputs: Sequence[ArrayType]
@@ -255,33 +251,51 @@ def _function_class() -> Any:
 
         @staticmethod
         def vmap(info: Any, axes: Any, work: _TorchWork, *tensors: Any) -> tuple[Any, Any]:
-            rows = _TorchWork(work.name, _over(work, axes[1:], info.batch_size), work.count)
+            call = _over(work, axes[1:], info.batch_size)
+            rows = _TorchWork(work.name, work.function, call, work.count)
             results = NumpyCall.apply(rows, *tensors)
+            work.structure = rows.structure
             return results, (0,) * len(results)
 
     return NumpyCall
 
 
-def _over(work: _TorchWork, axes: tuple[int | None, ...], size: int) -> Callable[..., Any]:
-    """The function over a batch, as one program; row by row where it asks for values."""
+def _over(work: _TorchWork, axes: tuple[int | None, ...], size: int) -> Call:
+    """The call over a batch, as one program; row by row where it asks for values."""
 
-    def rows(*arrays: Any) -> tuple[Any, ...]:
+    def rows(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         try:
-            results: tuple[Any, ...] = vmap(work.function, axes)(*arrays)
+            return vmap(in_row(function, work.call), axes)(*arrays)
         except (ValueNeededError, MissingRuleError):
-            results_by_row = [
-                work.function(
-                    *(
-                        x if axis is None else np.moveaxis(x, axis, 0)[n]
-                        for x, axis in zip(arrays, axes, strict=True)
-                    )
-                )
-                for n in range(size)
+            if not size:  # no row tells what the results are
+                raise
+            pairs = [
+                (x, axis) if axis is None else (np.moveaxis(x, axis, 0), 0)
+                for x, axis in zip(arrays, axes, strict=True)
             ]
-            results = tuple(np.stack(column) for column in zip(*results_by_row, strict=True))
-        return results
+            return _stacked(
+                [
+                    work.call(function, [x if axis is None else x[n] for x, axis in pairs])
+                    for n in range(size)
+                ],
+                work.name,
+            )
 
     return rows
+
+
+def _stacked(trees: list[Any], name: str) -> Any:
+    """Results of rows, one upon the other."""
+    rows, structures = zip(*map(pytrees.flatten, trees), strict=True)
+    for structure in structures[1:]:
+        if not pytrees.alike(structure, structures[0]):
+            raise ArgumentTypeError(
+                f"{name} returned {pytrees.structure_text(structure)} for one row of a batch and "
+                f"{pytrees.structure_text(structures[0])} for another. All rows must have results "
+                "of one structure."
+            )
+    columns = zip(*rows, strict=True)
+    return pytrees.unflatten(structures[0], [np.stack(column) for column in columns])
 
 
 def _plain(array: Any) -> Any:

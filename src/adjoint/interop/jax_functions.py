@@ -23,6 +23,7 @@ class _Jax:
     """JAX as a library of functions."""
 
     name = "JAX"
+    keeps_state = False  # `jax.jit` keeps what it has seen
 
     def compiled(self, function: Function) -> Function:
         jitted = backend.jax().jit(function)

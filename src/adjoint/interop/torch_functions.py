@@ -22,6 +22,7 @@ class _Torch:
     """PyTorch as a library of functions."""
 
     name = "PyTorch"
+    keeps_state = True  # a module has parameters, which an optimiser of PyTorch's may write
 
     def compiled(self, function: Function) -> Function:
         def run(*arrays: Any) -> tuple[Any, ...]:
@@ -31,7 +32,9 @@ class _Torch:
         return run
 
     def array(self, value: Any) -> Any:
-        return torch_module().as_tensor(value)
+        # Of Python's numbers PyTorch would keep half of the digits.
+        exact = {float: torch_module().float64, complex: torch_module().complex128}
+        return torch_module().as_tensor(value, dtype=exact.get(type(value)))
 
     def pushed(self, function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return torch_module().func.jvp(function, tuple(primals), tuple(tangents))[1]

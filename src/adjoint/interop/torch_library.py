@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.base.errors import DTypeError, MissingPackageError
+from adjoint.base.errors import ArgumentTypeError, DTypeError, MissingPackageError
 
 
 @cache
@@ -48,9 +48,20 @@ def to_numpy(tensor: Any) -> Any:
 
     Raises:
         DTypeError: NumPy has no such numbers.
+        ArgumentTypeError: it is no array in memory, as a sparse tensor.
     """
-    if tensor.dtype == torch_module().bfloat16:
-        raise DTypeError("NumPy has no numbers of dtype bfloat16. Convert with .float().")
-    array = tensor.detach().cpu().resolve_conj().resolve_neg().numpy().view()
+    if tensor.layout is not torch_module().strided:
+        kind = str(tensor.layout).removeprefix("torch.")
+        raise ArgumentTypeError(
+            f"NumPy has no arrays of the layout {kind} of a tensor. Convert with .to_dense()."
+        )
+    memory = tensor.detach().cpu().resolve_conj().resolve_neg()
+    try:
+        array = memory.numpy().view()
+    except TypeError:
+        name = str(tensor.dtype).removeprefix("torch.")
+        raise DTypeError(
+            f"NumPy has no numbers of dtype {name}. Convert with .float() or .to(torch.complex64)."
+        ) from None
     array.flags.writeable = False
     return array

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -41,6 +42,8 @@ class TensorWork(Protocol):
         """The types of the results at tensors that may hold no numbers."""
 
 
+_MOST: Final = 60  # of operands, and of results: PyTorch takes no more than 64 of both kinds
+_DEFINING: Final = threading.Lock()
 _PROCESS: Final = uuid.uuid4().hex
 _COUNTER: Final = itertools.count()
 _WORKS: Final[WeakValueDictionary[str, TensorWork]] = WeakValueDictionary()
@@ -61,7 +64,10 @@ def call_operator(work: TensorWork, tensors: Sequence[Any]) -> tuple[Any, ...]:
     _WORKS[work.key] = work
     if _is_tracing():
         _TRACED[work.key] = work
-    results = _operator(len(tensors), work.count)(work.key, *tensors)
+    count = None if work.count is None or work.count > _MOST else work.count
+    with _DEFINING:  # which two threads must not do at once, and a cache does not wait
+        operator = _operator(len(tensors) if len(tensors) <= _MOST else None, count)
+    results = operator(work.key, *(tensors if len(tensors) <= _MOST else (list(tensors),)))
     return (results,) if work.count == 1 else tuple(results or ())
 
 
@@ -78,22 +84,28 @@ def _library() -> Any:
 
 
 @functools.cache
-def _operator(inputs: int, outputs: int | None) -> Callable[..., Any]:
-    """The operator of so many operands and results."""
+def _operator(inputs: int | None, outputs: int | None) -> Callable[..., Any]:
+    """The operator of so many operands and results; None: of any number, in a row."""
     module, library = torch_module(), _library()
-    name = f"call_{inputs}_{'any' if outputs is None else outputs}"
-    operands = "".join(f", Tensor x{place}" for place in range(inputs))
+    name = "_".join("any" if x is None else str(x) for x in ("call", inputs, outputs))
     # Rows of tensors would be one schema for all, but none that PyTorch's own loops over a batch
     # take (`is_grads_batched`).
+    operands = (
+        ", Tensor[] row"
+        if inputs is None
+        else "".join(f", Tensor x{place}" for place in range(inputs))
+    )
     results = "Tensor[]" if outputs is None else f"({', '.join(['Tensor'] * outputs)})"
     library.define(f"{name}(str function{operands}) -> {results}")
 
-    def run(key: str, *tensors: Any) -> Any:
+    def run(key: str, *operands: Any) -> Any:
+        tensors = operands[0] if inputs is None else operands
         device = tensors[0].device
         arrays = _work(key).run([to_numpy(x) for x in tensors])
         return _in_schema([to_torch(x, device) for x in arrays], outputs)
 
-    def run_on_types(key: str, *tensors: Any) -> Any:
+    def run_on_types(key: str, *operands: Any) -> Any:
+        tensors = operands[0] if inputs is None else operands
         types = _work(key).types(tensors)
         empty = [
             module.empty(x.shape, dtype=getattr(module, x.dtype.name), device=tensors[0].device)

@@ -165,6 +165,33 @@ def test_what_is_refused() -> None:
 ad_short = ad.rows(Y[:999])
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [
+        ad.grad,
+        lambda f: ad.jit(ad.grad(f)),
+        lambda f: lambda w: ad.hvp(f, w, w),
+        lambda f: lambda w: ad.linearize(f, w)[1](w),
+    ],
+)
+def test_rows_that_are_made_inside(transform: Any) -> None:
+    for inside in (
+        lambda w: squares(w, ad.rows(X), ad.rows(Y)),
+        lambda w: squares(w, ad.rows(X), y),
+        lambda w: squares(w, x, ad.rows(Y)),
+    ):
+        with pytest.raises(RowsError, match="makes rows each time it runs"):
+            transform(inside)(W)
+    made: list[Any] = []
+
+    def once(w: Any) -> Any:
+        if not made:
+            made.append(ad.rows(X, chunk=137))
+        return squares(w, made[0], y)
+
+    close(transform(once)(W), transform(lambda w: squares(w, X, Y))(W))
+
+
 def test_log_sum_exp_of_global_rows_twice() -> None:
     for _ in range(2):
         close(

@@ -130,6 +130,27 @@ def test_as_many_rows_as_columns_is_right_or_refused() -> None:
     close(slope(W, *given), slope(W, x, y))
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 8])
+def test_an_array_beside_rows_that_is_as_long_is_refused(chunk: int) -> None:
+    slope = ad.grad(lambda w, x, y: np.sum(w[(y > 0).astype(int)] * x))
+    with pytest.raises(RowsError, match="value has as many entries as there are rows"):
+        slope(W, Y[:8], ad.rows(Y[:8], chunk=chunk))
+    given = ad.rows(Y[:8], chunk=chunk)
+    close(slope(W, given, given), slope(W, Y[:8], Y[:8]))
+    close(slope(W, Y[:1], given), slope(W, Y[:1], Y[:8]))
+
+
+def test_a_single_row_is_an_array() -> None:
+    for function in (squares, log_sum_exp):
+        given = ad.rows(X[:1]), ad.rows(Y[:1], chunk=3)
+        close(ad.grad(function)(W, *given), ad.grad(function)(W, X[:1], Y[:1]))
+        close(ad.hessian(function)(W, *given), ad.hessian(function)(W, X[:1], Y[:1]))
+        objective = lambda w: function(w, *given)  # noqa: B023, E731
+        close(ad.hvp(objective, W, W + 1), ad.hessian(function)(W, X[:1], Y[:1]) @ (W + 1))
+    predicted = ad.jit(lambda x, y: (x * y[:, None], np.sort(y)))
+    close(predicted(*given), (X[:1] * Y[:1, None], Y[:1]))
+
+
 def test_a_branch_on_rows_is_refused() -> None:
     with pytest.raises(ValueNeededError, match="follows from rows"):
         ad.grad(lambda w, x: np.sum(x @ w) if x[0, 0] > 0 else w @ w)(W, ad.rows(X))

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import adjoint as ad
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError
 from adjoint.calculus.rows import sources
 from tests.calculus.rows.functions import COUNT, RANDOM, W, X, Y, close, squares
 
@@ -44,6 +45,10 @@ def test_files_lists_and_whatever_is_sliced(tmp_path: Path) -> None:
         ([], None, ArgumentError, "at least one axis"),
         ([X, X[:, :2]], None, ArgumentError, "part 1 has rows of shape"),
         (np.array(1.0), None, ArgumentError, "at least one axis"),
+        (np.array(["a"]), None, DTypeError, "must be of numbers"),
+        (np.array([None, 1]), None, DTypeError, "must be of numbers"),
+        (b"abc", None, ArgumentTypeError, "is of type int"),
+        (sparse.csr_array(X), None, ArgumentTypeError, "got csr_array"),
     ],
 )
 def test_sources_that_are_none(source: Any, chunk: Any, error: type[Exception], text: str) -> None:
@@ -54,6 +59,39 @@ def test_sources_that_are_none(source: Any, chunk: Any, error: type[Exception], 
 def test_rows_of_different_numbers() -> None:
     with pytest.raises(ArgumentError, match="999 and 1000"):
         ad.grad(squares)(W, ad.rows(X), ad.rows(Y[:999]))
+
+
+@pytest.mark.parametrize("count", [None, 4])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(int, float), (bool, float), (float, complex), (np.uint8, np.int8), (np.int32, np.int64)],
+)
+def test_chunks_of_a_dtype_that_the_first_cannot_hold(first: Any, then: Any, count: Any) -> None:
+    def chunks() -> Any:
+        yield np.array([1, 0], first)
+        yield np.array([-1.5, 2.5]).astype(then)
+
+    with pytest.raises(ArgumentError, match=f"some have come of dtype {np.dtype(then)}"):
+        ad.jit(lambda x: x)(ad.rows(chunks, chunk=2, count=count))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [(float, int), (float, np.float32), (np.float32, float), (complex, float)]
+)
+def test_chunks_of_a_dtype_that_the_first_can_hold(first: Any, then: Any) -> None:
+    parts = [np.array([1, 0], first), np.array([-1.5, 2.5]).astype(then)]
+    result = ad.jit(lambda x: x)(ad.rows(lambda: iter(parts), chunk=np.int64(2)))
+    np.testing.assert_array_equal(result, np.concatenate(parts))
+    assert result.dtype == first
+
+
+def test_arrays_with_rules_of_their_own_are_refused() -> None:
+    masked = np.ma.array(X, mask=X > 0)
+    for source in (masked, [X, masked]):
+        with pytest.raises(DTypeError, match="has rules of its own"):
+            ad.rows(source)
+    with pytest.raises(DTypeError, match="has rules of its own"):
+        ad.jit(lambda x: x)(ad.rows(lambda: iter([masked]), count=len(X)))
 
 
 def test_a_source_that_changes_its_shape() -> None:

@@ -18,7 +18,7 @@ from adjoint.base.process.forking import hold_over_forks
 from adjoint.base.settings import Changes, config
 from adjoint.calculus.rows.engines import Engine, engine_in_force
 from adjoint.calculus.rows.progress import passes_shown
-from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, rows
+from adjoint.calculus.rows.source import STANDING, Rows, RowsMetError, Standing, rows
 from adjoint.calculus.rows.task import (
     ChunkInput,
     ChunkPrograms,
@@ -32,7 +32,7 @@ from adjoint.calculus.rows.task import (
 from adjoint.capture import Captured, Traced, capture, current, unwrap
 from adjoint.executors.xla.device_array import has_device_arrays, to_host
 from adjoint.optimise import is_tape_length, lengthened
-from adjoint.pipeline import CLEARED_TOO, Compiled
+from adjoint.pipeline import CLEARED_TOO, Compiled, prepare, run, watch_all
 from adjoint.program import Program, Variable
 from adjoint.transforms.by_rows import (
     ZERO,
@@ -128,6 +128,11 @@ def over_rows(
             except RowsMetError as error:
                 if any(error.rows is rows for rows in met):
                     raise
+                if met and id(met[-1]) not in error.others:
+                    raise RowsError(
+                        "the function makes rows each time it runs, so that none of them are known "
+                        "before. Call ad.rows outside of it."
+                    ) from None
                 met.append(error.rows)
 
 
@@ -151,9 +156,11 @@ def _over_rows(
     count, chunk = _sizes(sources)
     captured = _captured(function, leaves, treedef, given, met)
     constants = [unwrap(constant) for constant in captured.constants]
+    arguments = [*given, *constants]
+    if count == 1:  # any axis of length 1 may be that of the rows
+        return pytrees.unflatten(captured.treedef, _of_one_row(captured, arguments))
     marks = _marks(given, constants, count)
     held = _prepared(captured, marks, count)
-    arguments = [*given, *constants]
     while True:  # until all tapes are long enough
         try:
             results = _results(engine, held, arguments, count, chunk)
@@ -163,6 +170,16 @@ def _over_rows(
             held = _prepared(captured, marks, count, lengthened(held.whole, error.length))
         else:
             return pytrees.unflatten(captured.treedef, results)
+
+
+def _of_one_row(captured: Captured, arguments: Sequence[Any]) -> Sequence[Any]:
+    """The results for a single row, which is an array as others are."""
+
+    def derive(program: Program, _: Any) -> tuple[Program, tuple[int, ...], None]:
+        return program, watch_all(program), None
+
+    arrays = [SourceRows(x.source).read(0, 1) if isinstance(x, Rows) else x for x in arguments]
+    return run(prepare(("one row",), captured, derive), arrays)
 
 
 def _results(
@@ -201,7 +218,8 @@ def _captured(
             next(waiting) if isinstance(leaf, Rows) or is_numeric(leaf) else leaf for leaf in leaves
         ]
         arrays, args, kwargs = pytrees.unflatten(treedef, whole)
-        token = STANDING.set({id(rows): array for rows, array in zip(met, arrays, strict=True)})
+        standing = {id(rows): array for rows, array in zip(met, arrays, strict=True)}
+        token = STANDING.set(Standing(standing))
         try:
             return target(*args, **kwargs)
         finally:

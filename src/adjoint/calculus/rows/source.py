@@ -5,39 +5,58 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.base.dlpack import from_dlpack, is_in_memory, speaks_dlpack
-from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.base.errors import ArgumentError, ArgumentTypeError, DTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.calculus.rows.sources import ArrayParts, RowSource, made_chunks
 from adjoint.capture import AwaitedArray
+from adjoint.capture.recording.tracing.constants import check_plain
 
+_NUMBERS: Final = "biufc"  # the kinds of their dtypes
 _CHUNK_BYTES: Final = 1 << 22  # of rows that are read at a time, if nobody says how many
 
 
 class RowsMetError(ArgumentTypeError):
     """Rows came up where an array is wanted, and no argument stood for them.
 
-    rows: which.
+    rows: which. others: those, by their identity, that had come up before and were stood for.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, others: frozenset[int]) -> None:
         super().__init__(
             "rows are read some at a time, and are no array: compute with them in a function that "
             "ad.jit, ad.grad, ad.value_and_grad, ad.jacobian, ad.hessian, ad.hvp, ad.jvp, ad.vjp, "
             "ad.linearize or ad.derivative is given."
         )
-        self.rows = rows
+        self.rows, self.others = rows, others
 
 
-# What stands for rows in the function that is being captured, by their identity.
-STANDING: ContextVar[Mapping[int, Any]] = ContextVar("adjoint_rows")
-_NOTHING: Final[Mapping[int, Any]] = MappingProxyType({})
+class Standing:
+    """What stands for rows in the function that is being captured, by their identity."""
+
+    def __init__(self, arrays: Mapping[int, Any]) -> None:
+        self._arrays = arrays
+        self._asked: set[int] = set()
+
+    def array(self, rows: Rows) -> Any:
+        """The array that stands for these rows.
+
+        Raises:
+            RowsMetError: there is none.
+        """
+        array = self._arrays.get(id(rows))
+        if array is None:
+            raise RowsMetError(rows, frozenset(self._asked))
+        self._asked.add(id(rows))
+        return array
+
+
+STANDING: ContextVar[Standing] = ContextVar("adjoint_rows")
 
 
 class Rows(AwaitedArray):
@@ -74,10 +93,8 @@ class Rows(AwaitedArray):
 
     def traced(self) -> Any:
         """What stands for all of them, where a function is captured."""
-        array = STANDING.get(_NOTHING).get(id(self))
-        if array is None:
-            raise RowsMetError(self)
-        return array
+        standing = STANDING.get(None)
+        return (Standing({}) if standing is None else standing).array(self)
 
     @property
     def whole_type(self) -> ArrayType:
@@ -112,6 +129,8 @@ def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Row
     Raises:
         ArgumentError: there are no rows, the parts do not fit, or a number is less than 1.
         ArgumentTypeError: the source is none of these, or an iterator that is used up by one pass.
+        DTypeError: its rows are of text or objects, or of arrays with rules of their own, as masked
+            ones.
 
     Example:
         >>> import numpy as np
@@ -136,11 +155,17 @@ def rows(source: Any, chunk: int | None = None, count: int | None = None) -> Row
         origin = made_chunks(source, count)
     else:
         raise ArgumentTypeError(_no_source(source))
-    return Rows(origin, _default_chunk(origin) if chunk is None else chunk)
+    if origin.dtype.kind not in _NUMBERS:
+        raise DTypeError(
+            f"rows must be of numbers, and these are of dtype {origin.dtype}. Convert them, by "
+            ".astype(float), say."
+        )
+    return Rows(origin, _default_chunk(origin) if chunk is None else int(chunk))
 
 
 def _check_number(name: str, number: int | None) -> None:
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    if number is not None and not whole:
         raise ArgumentTypeError(f"{name} must be a number of rows, or None, got {number!r}.")
     if number is not None and number < 1:
         raise ArgumentError(f"{name} must be 1 or more, got {number!r}.")
@@ -167,8 +192,9 @@ def _shared(value: Any) -> Any:
 def _parts(parts: list[Any]) -> ArrayParts:
     parts = list(map(_shared, parts))
     for part in parts:
-        if not _is_array(part):
+        if not _is_array(part) or type(part).__module__.startswith("scipy.sparse"):
             raise ArgumentTypeError(_no_source(part))
+        check_plain(part)
     if not parts or not all(part.shape for part in parts):
         raise ArgumentError("rows must be of arrays with at least one axis.")
     dtype = np.dtype(parts[0].dtype)

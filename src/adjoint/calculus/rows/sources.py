@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from adjoint.base.errors import ArgumentError, ArgumentTypeError
+from adjoint.capture.recording.tracing.constants import check_plain
 
 _KEPT: Final = 1 << 29  # bytes of a file before a chunk that stay mapped: other threads compute
 _CAN_ADVISE: Final = hasattr(mmap, "MADV_DONTNEED")
@@ -86,8 +87,21 @@ class ArrayParts:
 
 
 def joined(arrays: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-    """Rows behind one another, as an array of this dtype."""
-    whole = [np.asarray(array, dtype) for array in arrays]
+    """Rows behind one another, as an array of this dtype.
+
+    Raises:
+        ArgumentError: it cannot hold them.
+    """
+    whole = [np.asarray(array) for array in arrays]
+    for array in whole:
+        # Digits may be lost, and neither signs, nor fractions, nor imaginary parts.
+        inexact = array.dtype.kind in "fc"
+        if not np.can_cast(array.dtype, dtype, "same_kind" if inexact else "safe"):
+            raise ArgumentError(
+                f"rows are of dtype {dtype}, as the first of them or the source says, and some "
+                f"have come of dtype {array.dtype}. Convert them where they are made, by .astype."
+            )
+    whole = [array.astype(dtype, copy=False) for array in whole]
     return whole[0] if len(whole) == 1 else np.concatenate(whole)
 
 
@@ -245,6 +259,7 @@ class _ChunkReader:
 
 
 def _checked_chunk(chunk: Any, source: MadeChunks) -> Any:
+    check_plain(chunk)
     array = np.asarray(chunk)
     if array.ndim != len(source.shape) or array.shape[1:] != source.shape[1:]:
         raise ArgumentError(
@@ -264,13 +279,23 @@ def made_chunks(source: Any, count: int | None) -> MadeChunks:
     """
     make = _maker(source)
     chunks = make()
-    first = next((np.asarray(chunk) for chunk in chunks if len(chunk)), None)
+    first = next((np.asarray(chunk) for chunk in chunks if _length(chunk)), None)
     if first is None or not first.ndim:
         raise ArgumentError("there are no rows.")
     if count is None:
-        count = len(first) + sum(map(len, chunks))
+        count = len(first) + sum(map(_length, chunks))
     dtype = first.dtype.newbyteorder("=")
     return MadeChunks(make, (count, *first.shape[1:]), dtype, len(first))
+
+
+def _length(chunk: Any) -> int:
+    try:
+        return len(chunk)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"rows were to come in chunks, each an array of some rows; what came is of type "
+            f"{type(chunk).__name__}."
+        ) from None
 
 
 def _maker(source: Any) -> Callable[[], Iterator[Any]]:

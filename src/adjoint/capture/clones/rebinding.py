@@ -62,6 +62,7 @@ from adjoint.spaces.polynomials.bases import KINDS
 _PLAIN = frozenset(
     {np.ndarray, float, int, str, bool, tuple, list, dict, type(None), complex, Traced}
 )
+_AT_ONCE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc, type(np.sum))
 _CLONES_LIMIT = 1024
 
 
@@ -120,8 +121,8 @@ class Rebound(dict[str, Any]):
                 return self._builtin(name, called=True)
             except KeyError:
                 raise NameError(f"name '{name}' is not defined", name=name) from None
-        if type(value) in _PLAIN:
-            return value
+        if not isinstance(value, _AT_ONCE):  # as the name was when the code was written
+            return value if type(value) in _PLAIN else hooks.called(value)
         known = self._stand(name, value)
         return remembering(known) if known.recursive else known.called
 
@@ -493,7 +494,6 @@ def store_globals() -> None:
         _passing.clear()
     if not _storing:
         return
-    for names in list(_storing):
-        if len(names) > len(_OWN):
-            for name in [key for key in dict.keys(names) if key not in _OWN]:
-                names.original[name] = dict.pop(names, name)
+    for names in [names for names in _storing if len(names) > len(_OWN)]:
+        for name in [key for key in dict.keys(names) if key not in _OWN]:
+            names.original[name] = dict.pop(names, name)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adjoint.base import pytrees
+from adjoint.base.arrays import class_name, conversion_of
 from adjoint.base.dlpack import from_dlpack, is_in_memory, speaks_dlpack
-from adjoint.base.errors import ArgumentTypeError
+from adjoint.base.errors import ArgumentTypeError, DTypeError
 from adjoint.base.signatures.calling import named
 from adjoint.executors.xla.backend import device_of, in_double_precision, jax
 from adjoint.executors.xla.sharding import check_axis, mesh_of, sharding_along
@@ -191,6 +192,8 @@ def device_put(x: Any, device: str | None = None, *, shard: int | None = None) -
     Raises:
         XlaUnavailableError: JAX or the device is not there.
         ArgumentError: there is no such device or axis, or its length cannot be divided.
+        DTypeError: an array has rules of its own, as a masked one, or a dtype that a device has no
+            numbers of: text, objects, times, more than double precision.
 
     Example:
         >>> import numpy as np
@@ -227,10 +230,25 @@ def put_array(leaf: Any, where: Any) -> DeviceArray:
         leaf = leaf.array
     with in_double_precision():
         if isinstance(leaf, np.ndarray):
-            leaf = leaf.copy()  # whose memory JAX may take as it is
+            leaf = _own_copy(leaf)
         elif not isinstance(leaf, jax().Array):
             leaf = _copied(leaf)
-        return DeviceArray(jax().device_put(leaf, where))
+        try:
+            return DeviceArray(jax().device_put(leaf, where))
+        except TypeError:
+            raise DTypeError(
+                f"a device has no numbers of dtype {leaf.dtype}. Convert them by .astype."
+            ) from None
+
+
+def _own_copy(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of a NumPy array, whose memory JAX may take as it is."""
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+        raise DTypeError(
+            f"{class_name(type(leaf))} has rules of its own, which arrays on a device do not "
+            f"follow. Put its numbers there, {conversion_of(leaf)}."
+        )
+    return leaf.astype(leaf.dtype.newbyteorder("="))
 
 
 def _copied(leaf: Any) -> Any:

@@ -330,10 +330,23 @@ def _gather_add(marks: RowMarks, equation: Equation, operands: list[RowMark]) ->
     if _in_itself(marks, equation, x, indices) and value.axis in (0, None):
         return RowMark(0)
     if x.axis is None and len(axes) == 1 and value.axis in (None, *axes):
+        (axis,) = axes
+        if value.axis is None and not _is_same_along(equation.inputs[1], axis, equation):
+            raise refused(equation, "a value has as many entries as there are rows")
         makers = [e for e in marks.program.equations if equation.inputs[0] in e.outputs]
         if makers and makers[0].primitive is FILL and not makers[0].params["value"]:
             return RowMark(combined="add")  # to zeros
     raise refused(equation, "it adds to rows by their numbers")
+
+
+def _is_same_along(value: Atom, axis: int | None, equation: Equation) -> bool:
+    """Whether a value is the same for all rows, which indices have along an axis."""
+    x, _, *indices = equation.inputs
+    if axis is None:
+        return True
+    ndim = max(index.type.ndim for index in indices) + x.type.ndim - len(indices)
+    place = axis - (ndim - value.type.ndim)
+    return place < 0 or value.type.shape[place] == 1
 
 
 _Rule = Callable[[RowMarks, Equation, list[RowMark]], RowMark | list[RowMark]]
