@@ -12,6 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
+
 _BY_ENTRY: Final = frozenset({"csr", "csc", "coo"})
 
 
@@ -93,3 +96,10 @@ def found_at(pattern: Any, keys: Any) -> Any:
     order = np.argsort(own, kind="stable")
     near = np.minimum(np.searchsorted(own, keys, sorter=order), len(own) - 1)
     return np.where(own[order][near] == keys, order[near] + 1, 0)
+
+
+def known_index(index: Any) -> Any:
+    """What names a part of a matrix, whose traced numbers are asked for."""
+    if isinstance(index, tuple):
+        return tuple(map(known_index, index))
+    return concrete(index) if type(index) is Traced else index

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.scipy.refusing import refuse_sparse
+from adjoint.capture.scipy.sparse_patterns import known_index
 
 # What gives a vector again, as it gives a matrix of a matrix.
 _ALIKE: Final = (
@@ -77,13 +78,9 @@ class SparseVectorTraced:
         """The sum over the length."""
         return self.sum() / float(self.shape[0])
 
-    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The greatest number."""
-        return self.row.max(explicit=explicit)
-
-    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The least number."""
-        return self.row.min(explicit=explicit)
+    def __getitem__(self, index: Any) -> Any:
+        shape = self.shape
+        return self.row.moved(lambda pattern: pattern.reshape(shape)[known_index(index)])
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """The entries in another shape."""
@@ -125,5 +122,17 @@ def _alike(name: str) -> Any:
     return method
 
 
+def _extremum(name: str) -> Any:
+    def method(
+        self: SparseVectorTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
+    ) -> Any:
+        return getattr(self.row, name)(out=out, explicit=explicit)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("max", "min", "nanmax", "nanmin"):
+    setattr(SparseVectorTraced, _name, _extremum(_name))
 for _name in _ALIKE:
     setattr(SparseVectorTraced, _name, _alike(_name))
