@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adjoint.calculus.jacobians.sparsity import colouring
-from adjoint.calculus.jacobians.sparsity.acyclic import acyclic_colouring
-from adjoint.calculus.jacobians.sparsity.colouring import (
+from adjoint.calculus.jacobians.sparsity.colourings import greedy as colouring
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import acyclic_colouring
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import (
     column_colouring,
     row_colouring,
     star_colouring,

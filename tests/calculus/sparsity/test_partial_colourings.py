@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adjoint.calculus.jacobians.sparsity import partial_colourings
-from adjoint.calculus.jacobians.sparsity.partial_colourings import with_fewer_colours
+from adjoint.calculus.jacobians.sparsity.colourings import partial_colourings
+from adjoint.calculus.jacobians.sparsity.colourings.partial_colourings import with_fewer_colours
 
 RNG = np.random.default_rng(7)
 

@@ -18,7 +18,7 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.jacobians.planning.cuts import CutProgram
 from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
-from adjoint.calculus.jacobians.sparsity.acyclic import Substitution
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import Substitution
 from adjoint.calculus.jacobians.sparsity.decompression import (
     BlockEntries,
     BlockPlaces,

@@ -24,7 +24,7 @@ import numpy as np
 
 from adjoint.base.settings import settings
 from adjoint.calculus.control_flow import fori_loop
-from adjoint.calculus.jacobians.sparsity.partial_colourings import with_fewer_colours
+from adjoint.calculus.jacobians.sparsity.colourings.partial_colourings import with_fewer_colours
 from adjoint.calculus.jit import jit
 from adjoint.capture.recording.tracing.trace import alone as unseen
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
