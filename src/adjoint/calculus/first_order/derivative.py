@@ -211,7 +211,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     state = linearised(function, chosen, has_aux, placement)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        leaves = state.pull(matching_leaves(state.value, cotangent, "the cotangent"))
+        leaves = state.pull(state.cotangents(cotangent))
         result = chosen.unflatten(leaves)
         return (result,) if chosen.single else result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.jacobians.sparsity.compressed import MatrixPlaces
 from adjoint.calculus.jacobians.sparsity.maps import sparse_matrix
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.rows import Rows
@@ -140,8 +141,19 @@ class Linearisation:
 
     def transpose(self, cotangent: Any) -> Any:
         """Components of a covector, pulled back, in the structure of the arguments."""
-        leaves = matching_leaves(self.value, cotangent, "the cotangent")
-        return self.chosen.unflatten(self.pull(leaves))
+        return self.chosen.unflatten(self.pull(self.cotangents(cotangent)))
+
+    @cached_property
+    def _matrices(self) -> MatrixPlaces:
+        """Where sparse matrices are among the values."""
+        return MatrixPlaces(self.output_tree)
+
+    def cotangents(self, cotangent: Any) -> list[Any]:
+        """The leaves of a cotangent: of a sparse matrix, its numbers where there are entries."""
+        model, name = self.value, "the cotangent"
+        if self._matrices.layouts:
+            model, cotangent = self._matrices.with_entries(model, cotangent, name)
+        return matching_leaves(model, cotangent, name)
 
     def __reduce__(self) -> Any:
         args = (
@@ -216,8 +228,11 @@ class RowsLinearisation:
 
     def transpose(self, cotangent: Any) -> Any:
         """Components of a covector, pulled back, in the structure of the arguments."""
-        leaves = matching_leaves(self.value, cotangent, "the cotangent")
-        return self._chosen.unflatten(self.pull(leaves))
+        return self._chosen.unflatten(self.pull(self.cotangents(cotangent)))
+
+    def cotangents(self, cotangent: Any) -> list[Any]:
+        """The leaves of a cotangent."""
+        return matching_leaves(self.value, cotangent, "the cotangent")
 
     def __reduce__(self) -> Any:
         args = self._function, self._chosen, self._has_aux, self._rows
