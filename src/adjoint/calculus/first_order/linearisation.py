@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.inputs.leaves import matching_leaves
-from adjoint.calculus.jacobians.sparsity.compressed import MatrixPlaces
+from adjoint.calculus.jacobians.sparsity.compressed import places_of_matrices
 from adjoint.calculus.jacobians.sparsity.maps import sparse_matrix
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.rows import Rows
@@ -143,16 +143,13 @@ class Linearisation:
         """Components of a covector, pulled back, in the structure of the arguments."""
         return self.chosen.unflatten(self.pull(self.cotangents(cotangent)))
 
-    @cached_property
-    def _matrices(self) -> MatrixPlaces:
-        """Where sparse matrices are among the values."""
-        return MatrixPlaces(self.output_tree)
-
     def cotangents(self, cotangent: Any) -> list[Any]:
         """The leaves of a cotangent: of a sparse matrix, its numbers where there are entries."""
         model, name = self.value, "the cotangent"
-        if self._matrices.layouts:
-            model, cotangent = self._matrices.with_entries(model, cotangent, name)
+        if self.output_tree is not None:
+            places = places_of_matrices(self.output_tree)
+            if places.layouts:
+                model, cotangent = places.with_entries(model, cotangent, name)
         return matching_leaves(model, cotangent, name)
 
     def __reduce__(self) -> Any:

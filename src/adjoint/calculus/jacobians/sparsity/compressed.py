@@ -8,6 +8,7 @@ it depends on how many colours and entries there are, and not on which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,12 @@ class MatrixPlaces:
             expected[place] = np.zeros(layout.count, expected[place].dtype)
             given[place] = layout.entries_at(given[place], name)
         return outer.unflatten(expected), outer.unflatten(given)
+
+
+@lru_cache(maxsize=1024)
+def places_of_matrices(treedef: Any) -> MatrixPlaces:
+    """Where a structure has sparse matrices."""
+    return MatrixPlaces(treedef)
 
 
 def _index_arrays(pattern: Any) -> tuple[Any, ...]:
