@@ -266,6 +266,45 @@ def test_known_matrices_take_no_traced_numbers(kind: str) -> None:
         ad.grad(written)(X)
 
 
+ROW_METHODS: dict[str, Callable[[Any], Any]] = {
+    "nonzero": lambda row: row.nonzero()[0] * row.sum(),
+    "argmax": lambda row: row.argmax() * row.sum(),
+    "argmin": lambda row: row.argmin() * row.sum(),
+    "count_nonzero": lambda row: row.count_nonzero() * row.sum(),
+    "coords": lambda row: row.coords[0] * row.sum(),
+    "sqrt": lambda row: abs(row).sqrt(),
+    "sin": lambda row: row.sin(),
+    "real": lambda row: (row * (2 + 1j)).real,
+    "imag": lambda row: (row * (2 + 1j)).conj().imag,
+    "round": lambda row: round(row * 1.234, 1) + row,
+}
+
+
+@pytest.mark.parametrize("name", ROW_METHODS)
+def test_methods_of_rows(name: str) -> None:
+    def found(x: Any) -> Any:
+        return dense_of(ROW_METHODS[name](matrix(x)[4]))
+
+    agrees(found, X)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (7, 4), (3, 9)])
+@pytest.mark.parametrize("kind", FORMS)
+def test_resizing(kind: str, shape: tuple[int, int]) -> None:
+    def resized(x: Any) -> Any:
+        A = matrix(x, kind)
+        A.resize(shape)
+        assert A.shape == shape
+        return A.toarray()
+
+    agrees(resized, X)
+
+
+def test_rounding() -> None:
+    agrees(lambda x: (round(matrix(x) * 1.234, 1) + matrix(x)).toarray(), X)
+    agrees(lambda x: round(matrix(x) * 1.234).toarray(), X)
+
+
 # --- extremes without NaN -------------------------------------------------------------------------
 
 EXTREMES: dict[str, Callable[[Any], Any]] = {

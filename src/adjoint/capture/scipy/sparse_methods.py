@@ -8,17 +8,19 @@ import numpy as np
 
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
-from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse, joined
-from adjoint.capture.scipy.sparse_patterns import at_places
+from adjoint.capture.scipy.sparse_matrix import (
+    SparseTraced,
+    as_traced,
+    is_sparse,
+    joined,
+    taken,
+)
+from adjoint.capture.scipy.sparse_patterns import KEEPING_ZERO, at_places
 from adjoint.capture.scipy.sparse_vector import SparseVectorTraced
 
-# Methods that move entries, and those that are functions of each entry which keep zeros.
+# Methods that move entries.
 _MOVING: Final = (
     *("tocsr", "tocsc", "tocoo", "todia", "tobsr", "tolil", "todok", "getrow", "getcol"),
-)
-_KEEPING_ZERO: Final = (
-    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
-    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
 )
 
 
@@ -42,8 +44,25 @@ def _by_ufunc(name: str) -> Any:
 
 for _name in _MOVING:
     setattr(SparseTraced, _name, _mover(_name))
-for _name in _KEEPING_ZERO:
+for _name in KEEPING_ZERO:
     setattr(SparseTraced, _name, _by_ufunc(_name))
+
+
+def _rounded(self: SparseTraced, ndigits: int = 0) -> SparseTraced:
+    """Each entry rounded."""
+    return self.mapped(lambda entries: np.round(entries, ndigits))
+
+
+def _resize(self: SparseTraced, *shape: Any) -> None:
+    """Without what is outside of another shape, or with room for more."""
+    whole = self.canonical()
+    pattern = whole.pattern.asformat(self.format).copy()
+    pattern.resize(*shape)
+    self._become(taken(pattern, whole.entries))
+
+
+setattr(SparseTraced, "__round__", _rounded)  # noqa: B010  # as below
+setattr(SparseTraced, "resize", _resize)  # noqa: B010
 
 
 # --- what is greatest and least -------------------------------------------------------------------

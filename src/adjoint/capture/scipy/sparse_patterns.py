@@ -15,6 +15,11 @@ import numpy as np
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.traced import Traced
 
+# Methods that are functions of each entry, and keep zeros.
+KEEPING_ZERO: Final = (
+    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
+    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
+)
 _BY_ENTRY: Final = frozenset({"csr", "csc", "coo"})
 
 
