@@ -117,11 +117,17 @@ def test_what_does_not_go_together_is_scipys_error(given: Any) -> None:
     assert str(found.value).startswith(str(expected.value))
 
 
-@pytest.mark.parametrize("given", [{"sigma": 0.0}, {"sigma": 1.0, "which": "BE"}])
-def test_buckling_that_is_refused(given: Any) -> None:
-    k = 3 if "which" in given else 2
+@pytest.mark.parametrize(
+    ("k", "given"),
+    [
+        (2, {"mode": "buckling", "sigma": 0.0}),
+        (2, {"mode": "cayley", "sigma": 0.0}),
+        (3, {"mode": "buckling", "sigma": 1.0, "which": "BE"}),
+    ],
+)
+def test_choices_that_are_refused(k: int, given: Any) -> None:
     with pytest.raises(ad.errors.UnsupportedFunctionError, match="mode='normal'"):
-        ad.grad(lambda c: sla.eigsh(stiffness(c), k, mode="buckling", **given)[0][0])(C)
+        ad.grad(lambda c: sla.eigsh(stiffness(c), k, **given)[0][0])(C)
 
 
 # --- constraints ----------------------------------------------------------------------------------

@@ -102,10 +102,10 @@ def _buckling(
     """
     if sigma > 0:  # the order is the opposite one
         which = {"LA": "SA", "SA": "LA"}.get(which, which)
-    if not sigma or (which == "BE" and k % 2):
+    if which == "BE" and k % 2:
         raise refuse_sparse(
-            "scipy.sparse.linalg.eigsh of traced values in buckling mode takes a sigma other than "
-            "zero, and which='BE' with an even k. Write mode='normal' for values near sigma."
+            "scipy.sparse.linalg.eigsh of traced values in buckling mode takes which='BE' with an "
+            "even k. Write mode='normal' for values near sigma."
         )
     size = matrix.shape[0]
     mass = as_matrix(scipy_sparse().eye_array(size, format="csc")) if mass is None else mass
@@ -137,6 +137,11 @@ def eigsh(
     _look_at(options, M, sigma)
     matrix, mass = _given(A), None if M is None else _given(M)
     mode = "normal" if sigma is None else options.get("mode", "normal")
+    if mode != "normal" and not concrete(sigma):  # w / w, or (w + 0) / (w - 0)
+        raise refuse_sparse(
+            f"scipy.sparse.linalg.eigsh of traced values in {mode} mode takes a sigma other than "
+            "zero, near which no value comes first. Write mode='normal'."
+        )
     if mode == "buckling":
         values, vectors = _buckling(matrix, mass, k, which, float(concrete(sigma)), tol, maxiter)
     else:
