@@ -85,6 +85,14 @@ def test_maps_into_matrices() -> None:
     np.testing.assert_allclose(found(X).toarray(), expected(X), rtol=1e-12)
     np.testing.assert_allclose(found.H(SEED), expected.H(SEED), rtol=1e-12)
     np.testing.assert_allclose(found.H(sparse.csr_array(SEED)), expected.H(SEED), rtol=1e-12)
+    np.testing.assert_allclose(found.matrix(), expected.matrix(), rtol=1e-12)
+    np.testing.assert_allclose(found.matrix(sparse=True).toarray(), expected.matrix(), rtol=1e-12)
+
+
+def test_second_derivatives_of_matrices() -> None:
+    found, expected = (ad.second_derivative(jacobian, X) for jacobian in (J, DENSE))
+    u = np.cos(X)
+    np.testing.assert_allclose(found(X, u).toarray(), expected(X, u), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.inputs.leaves import matching_leaves
-from adjoint.calculus.jacobians.sparsity.compressed import places_of_matrices
+from adjoint.calculus.jacobians.sparsity.compressed import with_entries
 from adjoint.calculus.jacobians.sparsity.maps import sparse_matrix
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.rows import Rows
@@ -145,12 +145,8 @@ class Linearisation:
 
     def cotangents(self, cotangent: Any) -> list[Any]:
         """The leaves of a cotangent: of a sparse matrix, its numbers where there are entries."""
-        model, name = self.value, "the cotangent"
-        if self.output_tree is not None:
-            places = places_of_matrices(self.output_tree)
-            if places.layouts:
-                model, cotangent = places.with_entries(model, cotangent, name)
-        return matching_leaves(model, cotangent, name)
+        name = "the cotangent"
+        return matching_leaves(*with_entries(self.output_tree, self.value, cotangent, name), name)
 
     def __reduce__(self) -> Any:
         args = (

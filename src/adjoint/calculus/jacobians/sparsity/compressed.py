@@ -148,6 +148,21 @@ def places_of_matrices(treedef: Any) -> MatrixPlaces:
     return MatrixPlaces(treedef)
 
 
+def has_matrices(treedef: Any) -> bool:
+    """Whether there are sparse matrices in a structure."""
+    return treedef is not None and bool(places_of_matrices(treedef).layouts)
+
+
+def with_entries(treedef: Any, model: Any, value: Any, name: str) -> tuple[Any, Any]:
+    """A tree of a structure and one that is to match it, with entries for sparse matrices.
+
+    name: what the other tree is, in an error.
+    """
+    if not has_matrices(treedef):
+        return model, value
+    return places_of_matrices(treedef).with_entries(model, value, name)
+
+
 def _index_arrays(pattern: Any) -> tuple[Any, ...]:
     return pattern.coords if pattern.format == "coo" else (pattern.indices, pattern.indptr)
 
