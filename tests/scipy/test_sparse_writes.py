@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 
 import adjoint as ad
 from tests.scipy.comparing import agrees, agrees_in_all_modes
@@ -343,3 +344,35 @@ def test_all_nan_is_not_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isnan(ad.jvp(lambda x: matrix(x).nanmax(explicit=True), (X * np.nan,), (X,))[0])
+
+
+# --- graphs ---------------------------------------------------------------------------------------
+
+
+def test_questions_about_graphs() -> None:
+    def permuted(x: Any) -> Any:
+        A = matrix(x)[:4]
+        count, labels = csgraph.connected_components(A, directed=False)
+        order = csgraph.reverse_cuthill_mckee(A)
+        assert csgraph.structural_rank(A) == csgraph.structural_rank(matrix(X)[:4])
+        return count * np.sum(np.sin((A[order] @ (labels + 1.0)) * np.arange(4)))
+
+    agrees(permuted, X)
+
+
+@pytest.mark.parametrize("name", ["shortest_path", "minimum_spanning_tree"])
+def test_choices_of_edges_are_refused(name: str) -> None:
+    with pytest.raises(ad.errors.UnsupportedFunctionError, match=r"stop_gradient\(A\.data\)"):
+        ad.grad(lambda x: getattr(csgraph, name)(matrix(abs(x))[:4]).sum())(X)
+
+
+def test_a_length_by_edges_that_are_chosen() -> None:
+    def length(x: Any) -> Any:
+        A = matrix(abs(x))[:4]
+        known = A.copy()
+        known.data = ad.stop_gradient(A.data)
+        tree = csgraph.minimum_spanning_tree(known)
+        return A[tree.nonzero()].sum()
+
+    slope = ad.grad(length)(X)
+    assert set(np.abs(slope)) == {0.0, 1.0}

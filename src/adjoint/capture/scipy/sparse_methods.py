@@ -137,13 +137,13 @@ def _place(name: str) -> Any:
     def method(
         self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
     ) -> Any:
-        return getattr(_known(self), name)(axis=axis, out=out, explicit=explicit)
+        return getattr(known_matrix(self), name)(axis=axis, out=out, explicit=explicit)
 
     method.__name__ = name
     return method
 
 
-def _known(self: SparseTraced) -> Any:
+def known_matrix(self: SparseTraced) -> Any:
     """SciPy's own matrix of these values, of which a question is asked."""
     whole = self.canonical()
     known = whole.pattern.copy()
@@ -192,7 +192,7 @@ def _nonzero(self: SparseTraced) -> Any:
 
 def _count_nonzero(self: SparseTraced, axis: Any = None) -> Any:
     """How many numbers are not zero."""
-    return _known(self).count_nonzero(axis)
+    return known_matrix(self).count_nonzero(axis)
 
 
 def _of_pattern(name: str) -> Any:

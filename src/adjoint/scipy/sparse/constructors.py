@@ -24,7 +24,7 @@ from adjoint.capture.scipy.sparse_matrix import (
 )
 from adjoint.capture.scipy.sparse_patterns import by_entry, ones, scipy_sparse
 from adjoint.capture.scipy.sparse_patterns import numbered as with_numbers
-from adjoint.capture.scipy.table import implements_scipy
+from adjoint.capture.scipy.table import implements_scipy, refuses_scipy
 
 
 class _Pool:
@@ -203,4 +203,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     raise refuse_sparse(
         "scipy.sparse.linalg.norm of a matrix with traced entries takes the norm of Frobenius of "
         "the whole matrix, and ord=1 and ord=np.inf of it, or along an axis."
+    )
+
+
+for _part, _names in {
+    "_shortest_path": "shortest_path dijkstra floyd_warshall bellman_ford johnson yen",
+    "_min_spanning_tree": "minimum_spanning_tree",
+    "_flow": "maximum_flow",
+}.items():
+    refuses_scipy(
+        f"sparse.csgraph.{_part}",
+        "it chooses edges in compiled code. Choose them with ad.stop_gradient(A.data) in place of "
+        "A.data, and add up the entries of A at the edges that were chosen",
+        *_names.split(),
     )
