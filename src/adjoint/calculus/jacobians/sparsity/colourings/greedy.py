@@ -37,6 +37,7 @@ _TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
 _COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
 _GROUP: Final = 2**14  # entries, and rows, that are looked at in one step
 _PEELED: Final = 10**5  # edges of a graph whose smallest vertices are found
+_SEARCHED: Final = 2 * 10**4  # edges of a graph for which fewer colours are searched
 _BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
 
 Loop = Callable[[Any, Any, Any, Any], Any]
@@ -324,7 +325,7 @@ def column_colouring(pattern: Any) -> Colouring:
         best = _best(greedy, degrees, least, pattern.nnz, meeting)
         periods = _periods(least + 1, best.count, pattern.nnz)
         colouring = _periodic(len(degrees), periods, is_valid) or best
-        if colouring.count > least and pattern.nnz <= _PEELED and meeting().nnz <= _PEELED:
+        if colouring.count > least and pattern.nnz <= _SEARCHED and meeting().nnz <= _SEARCHED:
             colouring = _with_fewer(meeting(), colouring, least)
     return _without_empty(colouring, degrees)
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
-_LOOKED: Final = 100_000  # numbers that are looked at for each colour that is to go
-_COMPARED: Final = 20_000  # neighbours that are looked at for a large clique
+_LOOKED: Final = 40_000  # numbers that are looked at for each colour that is to go
+_COMPARED: Final = 10_000  # neighbours that are looked at for a large clique
 _LARGEST: Final = 10**5  # numbers of vertices and colours together
 _SPREAD: Final = 10  # steps among which the length of a tabu is drawn
 _PERSISTENCE: Final = 0.6  # of a tabu, for each vertex without a colour
