@@ -262,11 +262,13 @@ def _derived(key: tuple[Any, ...], program: Program, derive: Derive) -> Compiled
 def _derived_anew(program: Program, kind: Any, derive: Derive) -> tuple[Any, ...]:
     rolled = roll_if_it_pays(program)
     try:
-        return derive(rolled, kind)
+        whole, watched, facts = derive(rolled, kind)
     except MissingRuleError:  # a loop may lack what its equations have
         if rolled is program:
             raise
-        return derive(program, kind)
+        whole, watched, facts = derive(program, kind)
+    # Values beside derivatives are derivatives themselves where the program differentiates.
+    return whole, watch_all(whole) if watch_all(program) else watched, facts
 
 
 def _derived_before(about: tuple[Any, ...], captured: Captured) -> Compiled | None:

@@ -104,16 +104,6 @@ def test_factors_of_a_known_matrix(solve: Callable[[Any], Any]) -> None:
     agrees_in_all_modes(lambda b: np.sum(solve(b) ** 2), np.array([1.0, 2.0, -0.5]))
 
 
-@pytest.mark.parametrize("ask", [lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b])
-def test_comparisons_of_traced_matrices_are_refused(ask: Any) -> None:
-    def function(x: Any) -> Any:
-        one = sparse.diags_array([x, x], offsets=[0, 1], shape=(3, 3))
-        return np.sum(x) if ask(one, one * 2.0) else 2.0 * np.sum(x)
-
-    with pytest.raises(ad.errors.UnsupportedFunctionError, match="comparison"):
-        ad.grad(function)(np.ones(3))
-
-
 def test_the_truth_of_a_traced_matrix_is_scipys() -> None:
     def function(x: Any) -> Any:
         return x if sparse.csr_array(np.array([[x]])) else 2 * x

@@ -188,7 +188,7 @@ def test_refusals() -> None:
         (lambda d: sp.diags([d], [0]).data.sum(), "in the format 'dia'"),
         (lambda d: (csr(d) / csr(d)).sum(), "quotient of two sparse"),
         (lambda d: sparse_solvers.norm(csr(d), 2), "Frobenius"),
-        (lambda d: sp.lil_array(csr(d)).sum(), "lil_array"),
+        (lambda d: sp.lil_array(csr(d)).data, "in the format 'lil'"),
     ):
         with pytest.raises(unsupported, match=words):
             ad.grad(function)(D)
@@ -246,7 +246,7 @@ def test_what_scipy_refuses_is_refused_alike() -> None:
     for function, error, words in (
         (lambda A: np.exp(A), TypeError, "no callable exp"),
         (lambda A: A + 1.0, NotImplementedError, "nonzero scalar"),
-        (lambda A: A.max(axis=0, explicit=True), ad.errors.UnsupportedFunctionError, "along an"),
+        (lambda A: A.max(out=np.zeros(2)), ValueError, "'out' parameter"),
         (lambda A: A.maximum(1.0), ad.errors.UnsupportedFunctionError, "the place of zeros"),
     ):
         with pytest.raises(error, match=words):

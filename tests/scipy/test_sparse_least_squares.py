@@ -342,3 +342,41 @@ def test_complex_numbers(solver: Any, damp: float, with_operator: bool) -> None:
     found, given = (ad.hessian(lambda a, f=f: f(a, right))(a) for f in (solved, by_hand))
     np.testing.assert_allclose(found, given, rtol=1e-8, atol=1e-9)
     agrees_in_all_modes(lambda a: solved(a, right), a, tolerance=1e-5)
+
+
+WIDE: dict[str, tuple[Any, Any, Any]] = {
+    "b": (0.0, 1 + 2j, 0.0),
+    "the matrix": (1j, 1.0, 0.0),
+    "the start": (0.0, 1.0, 2 - 1j),
+    "all": (2j, 1j, 1 - 1j),
+}
+
+
+@pytest.mark.parametrize("damp", [0.0, 0.4])
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("solver", [sla.lsmr, sla.lsqr])
+def test_shortest_solutions_of_complex_numbers(solver: Any, name: str, damp: float) -> None:
+    """The derivative with respect to a wide matrix, of which no full column rank can be asked."""
+    phase, factor, start = WIDE[name]
+    wide = RNG.normal(size=(5, 8)) * (RNG.random((5, 8)) < 0.7) + np.eye(5, 8)
+    angles, right = RNG.normal(size=(5, 8)) * (wide != 0), RNG.normal(size=5)
+
+    def solved(a: Any, right: Any, start: Any) -> Any:
+        given = sp.csr_array(wide * a[:, None] + phase * angles)
+        x = solver(given, factor * right, damp, x0=start, **TIGHT)[0]
+        return np.sum(np.arange(8.0) * np.abs(x) ** 2) + np.sum(np.real((1 + 2j) * x))
+
+    def by_hand(a: Any, right: Any, start: Any) -> Any:
+        matrix = wide * a[:, None] + phase * angles
+        back = np.conj(matrix.T)
+        inner = matrix @ back + damp**2 * np.eye(5)
+        x = start + back @ np.linalg.solve(inner, factor * right - matrix @ start)
+        return np.sum(np.arange(8.0) * np.abs(x) ** 2) + np.sum(np.real((1 + 2j) * x))
+
+    point = (RNG.uniform(0.5, 1.5, 5), right, start * np.ones(8))
+    value, slopes = ad.value_and_grad(solved, argnums=(0, 1, 2))(*point)
+    expected, by_parts = ad.value_and_grad(by_hand, argnums=(0, 1, 2))(*point)
+    assert value == pytest.approx(expected, rel=1e-12)
+    for found, given in zip(slopes, by_parts, strict=True):
+        np.testing.assert_allclose(found, given, rtol=1e-9, atol=1e-11)
+    agrees_in_all_modes(lambda a: solved(a, *point[1:]), point[0], tolerance=1e-5)

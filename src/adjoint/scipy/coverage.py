@@ -46,6 +46,9 @@ for _part, _names in {
     "choose_conv_method correlation_lags unit_impulse besselap buttap",
     "sparse": "eye eye_array identity rand random random_array get_index_dtype "
     "safely_cast_index_arrays load_npz save_npz",
+    "sparse.csgraph._traversal": "connected_components breadth_first_order depth_first_order",
+    "sparse.csgraph._reordering": "reverse_cuthill_mckee structural_rank",
+    "sparse.csgraph._matching": "maximum_bipartite_matching min_weight_full_bipartite_matching",
     "sparse.linalg": "use_solver spbandwidth is_sptriangular",
     "spatial": "convex_hull_plot_2d delaunay_plot_2d voronoi_plot_2d",
     "spatial.distance": "is_valid_dm is_valid_y num_obs_dm num_obs_y",

@@ -102,6 +102,8 @@ class Euclidean(Space):
         return components
 
     def _coordinates(self, x: Any) -> Any:
+        if hasattr(x, "toarray"):  # one of SciPy's sparse matrices, as a function's value may be
+            x = x.toarray()
         if not self._complex:
             return np.reshape(x, (self._size,))
         return real_and_imaginary(np.reshape(x, (self._size,)))

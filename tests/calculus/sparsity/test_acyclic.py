@@ -10,8 +10,8 @@ from scipy import sparse
 
 import adjoint as ad
 from adjoint.calculus.jacobians.sparsity import derivatives, products
-from adjoint.calculus.jacobians.sparsity.acyclic import acyclic_colouring, trees_of
-from adjoint.calculus.jacobians.sparsity.colouring import Colouring, star_colouring
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import acyclic_colouring, trees_of
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import Colouring, star_colouring
 from tests.calculus.sparsity.test_colouring import arrow, banded, grid, random_pattern, symmetric
 
 RNG = np.random.default_rng(5)

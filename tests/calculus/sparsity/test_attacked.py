@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import adjoint as ad
-from adjoint.calculus.jacobians.sparsity.colouring import star_colouring
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import star_colouring
 from adjoint.calculus.jacobians.sparsity.products import products_of
 
 

@@ -42,6 +42,20 @@ def is_by_few(function: Any, *args: Any, **options: Any) -> bool:
     return "gather_set" in program
 
 
+def test_plans_say_so() -> None:
+    plan = ad.plan(differences, X)
+    assert plan.by_colours
+    assert "sparse: 2 columns for 190 entries" in repr(plan)
+    assert str(plan).endswith("as the sparse one.")
+    for function, x in ((differences, X[:20]), (np.cumsum, X), (lambda x: np.sum(x) * x, X)):
+        plan = ad.plan(function, x)
+        assert plan.by_colours == is_by_few(function, x)
+        assert not plan.by_colours
+        assert "sparse one" not in str(plan)
+    with ad.config(strong_zeros=False):
+        assert not ad.plan(differences, X).by_colours
+
+
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", FUNCTIONS)

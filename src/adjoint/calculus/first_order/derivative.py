@@ -26,6 +26,7 @@ from adjoint.calculus.first_order.linearisation import (
 from adjoint.calculus.inputs.arguments import Chosen, check_callable
 from adjoint.calculus.inputs.leaves import matching_leaves
 from adjoint.calculus.inputs.representation import space_of
+from adjoint.calculus.jacobians.sparsity.compressed import has_matrices
 from adjoint.calculus.jacobians.sparsity.maps import has_entries
 from adjoint.calculus.jit.replay import replay, way_of
 from adjoint.capture import current, with_cells
@@ -211,7 +212,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     state = linearised(function, chosen, has_aux, placement)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        leaves = state.pull(matching_leaves(state.value, cotangent, "the cotangent"))
+        leaves = state.pull(state.cotangents(cotangent))
         result = chosen.unflatten(leaves)
         return (result,) if chosen.single else result
 
@@ -278,6 +279,7 @@ def _as_map(
 
     derivative = LinearMap(domain, target, state.apply, state.transpose, name=f"∂{name}")
     by_entries = has_entries(domain) and has_entries(target)
+    by_entries = by_entries and not has_matrices(state.output_tree)
     if isinstance(state, Linearisation) and not state.is_placed and by_entries:
         derivative._find_sparse = partial(state.sparse_matrix, (domain, target))
     return derivative

@@ -15,6 +15,7 @@ from adjoint.base.errors import ArgumentError, ArgumentTypeError
 from adjoint.base.settings import settings
 from adjoint.calculus.inputs.arguments import Chosen
 from adjoint.calculus.inputs.leaves import matching_leaves
+from adjoint.calculus.jacobians.sparsity.compressed import with_entries
 from adjoint.calculus.jacobians.sparsity.maps import sparse_matrix
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.rows import Rows
@@ -140,8 +141,12 @@ class Linearisation:
 
     def transpose(self, cotangent: Any) -> Any:
         """Components of a covector, pulled back, in the structure of the arguments."""
-        leaves = matching_leaves(self.value, cotangent, "the cotangent")
-        return self.chosen.unflatten(self.pull(leaves))
+        return self.chosen.unflatten(self.pull(self.cotangents(cotangent)))
+
+    def cotangents(self, cotangent: Any) -> list[Any]:
+        """The leaves of a cotangent: of a sparse matrix, its numbers where there are entries."""
+        name = "the cotangent"
+        return matching_leaves(*with_entries(self.output_tree, self.value, cotangent, name), name)
 
     def __reduce__(self) -> Any:
         args = (
@@ -216,8 +221,11 @@ class RowsLinearisation:
 
     def transpose(self, cotangent: Any) -> Any:
         """Components of a covector, pulled back, in the structure of the arguments."""
-        leaves = matching_leaves(self.value, cotangent, "the cotangent")
-        return self._chosen.unflatten(self.pull(leaves))
+        return self._chosen.unflatten(self.pull(self.cotangents(cotangent)))
+
+    def cotangents(self, cotangent: Any) -> list[Any]:
+        """The leaves of a cotangent."""
+        return matching_leaves(self.value, cotangent, "the cotangent")
 
     def __reduce__(self) -> Any:
         args = self._function, self._chosen, self._has_aux, self._rows

@@ -15,6 +15,7 @@ from adjoint.calculus.inputs.arguments import Chosen, check_callable
 from adjoint.calculus.inputs.leaves import matching_leaves
 from adjoint.calculus.inputs.representation import space_of
 from adjoint.calculus.jacobians.basis import dimension, from_coordinates, standard_basis
+from adjoint.calculus.jacobians.sparsity.compressed import with_entries
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.second_order.composition import (
     Composition,
@@ -188,20 +189,20 @@ def second_derivative(
     value = pytrees.unflatten(captured.treedef, results[:count])
     target = space_of(value, codomain, "the function's value")
     name = f"∂²{getattr(function, '__name__', 'f')}"
-    return _as_map(chosen, value, results[count:], compiled.facts, source, target, name)
+    structure = captured.treedef
+    return _as_map(chosen, value, structure, results[count:], compiled.facts, source, target, name)
 
 
 def _as_map(
     chosen: Chosen,
     value: Any,
+    structure: Any,
     residuals: Any,
     programs: CurvaturePrograms,
     domain: Space,
     codomain: Space,
     name: str,
 ) -> BilinearMap:
-    structure = pytrees.flatten(value)[1]
-
     def apply(left: Any, right: Any) -> Any:
         one = matching_leaves(chosen.point, left, "u")
         two = matching_leaves(chosen.point, right, "u'")
@@ -210,7 +211,9 @@ def _as_map(
 
     def transpose(left: Any, covector: Any) -> Any:
         direction = matching_leaves(chosen.point, left, "u")
-        weights = matching_leaves(value, covector, "the covector")
+        weights = matching_leaves(
+            *with_entries(structure, value, covector, "the covector"), "the covector"
+        )
         pulled = run(programs.compiled(True), [*residuals, *direction, *weights])
         return chosen.unflatten(pulled)
 

@@ -163,7 +163,8 @@ def _constructor(kind: Any) -> Any:
         effect = effect_of(kind)
         if effect is not None:
             note_effect(effect)
-        return rebind(kind) if calls_functions(kind) else called_class(kind)
+        has_stand_in = calls_functions(kind) or kind.__module__.startswith("scipy.")
+        return rebind(kind) if has_stand_in else called_class(kind)
     if type(kind).__call__ is not type.__call__:
         return kind
     new, start = kind.__new__, kind.__init__

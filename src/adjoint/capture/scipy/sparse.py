@@ -11,7 +11,11 @@ import numpy as np
 from adjoint.capture.numpy.linalg import products
 from adjoint.capture.numpy.table import any_traced, as_operand
 from adjoint.capture.recording.tracing.traced import Traced
-from adjoint.capture.scipy import sparse_methods  # noqa: F401  # which it gives to the class
+from adjoint.capture.scipy import (  # noqa: F401  # which give their methods to the classes
+    sparse_comparisons,
+    sparse_methods,
+    sparse_writes,
+)
 from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse, times
 
 __all__ = ["as_traced", "defers", "is_sparse", "matmul", "sparse_product", "star"]

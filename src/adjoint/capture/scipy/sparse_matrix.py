@@ -19,7 +19,6 @@ import numpy as np
 
 from adjoint.base.errors import ShapeError
 from adjoint.capture.numpy.table import as_operand, perform
-from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_patterns import (
@@ -29,6 +28,7 @@ from adjoint.capture.scipy.sparse_patterns import (
     found_at,
     is_matrix,
     keys_of,
+    known_index,
     numbered,
     ones,
     places_of,
@@ -159,7 +159,7 @@ class SparseTraced:
     def moved(self, move: Callable[[Any], Any]) -> Any:
         """What SciPy makes of the matrix by moving entries: a matrix, numbers, or one number."""
         whole = self.canonical()
-        return taken(move(whole.pattern), whole.entries)
+        return taken(move(whole.pattern), whole.entries, whole.pattern.data)
 
     @property
     def T(self) -> SparseTraced:
@@ -168,7 +168,7 @@ class SparseTraced:
 
     def transpose(self, axes: Any = None, copy: bool = False) -> SparseTraced:
         """Its transpose."""
-        turned = taken(self.pattern.transpose(), self.entries)
+        turned = taken(self.pattern.transpose(), self.entries, self.pattern.data)
         return SparseTraced(turned.entries, turned.pattern, self.form)
 
     @property
@@ -186,13 +186,9 @@ class SparseTraced:
         """The entries in another shape."""
         return self.moved(lambda pattern: pattern.reshape(*shape, **options))
 
-    def __getitem__(self, key: Any) -> Any:
-        if self.format in ("coo", "dia", "bsr"):
-            kind = self.scipy_class.__name__
-            raise TypeError(f"'{kind}' object is not subscriptable")
-        parts = key if isinstance(key, tuple) else (key,)
-        known = tuple(concrete(part) if type(part) is Traced else part for part in parts)
-        return self.moved(lambda pattern: pattern[known if len(known) > 1 else known[0]])
+    def __getitem__(self, index: Any) -> Any:
+        known = known_index(index)
+        return self.moved(lambda pattern: pattern.asformat(self.format)[known])
 
     def diagonal(self, k: int = 0) -> Any:
         """The numbers on a diagonal."""
@@ -240,7 +236,7 @@ class SparseTraced:
         rows = np.concatenate([rows[others], first + max(0, -k)])
         columns = np.concatenate([columns[others], first + max(0, k)])
         pattern = at_places(rows, columns, self.shape, self.pattern)
-        self._become(SparseTraced(entries, pattern).asformat(self.pattern.format))
+        self._become(SparseTraced(entries, pattern).asformat(self.format))
 
     # --- each entry by itself --------------------------------------------------------------------
 
@@ -408,19 +404,23 @@ def entries_of(matrix: Any) -> tuple[Any, Any, Any]:
     return (matrix.entries, *matrix.places)
 
 
-def taken(result: Any, pool: Any) -> Any:
+def taken(result: Any, pool: Any, numbers: Any = None) -> Any:
     """What SciPy made of the numbers of entries, with the entries themselves.
 
     result: a sparse matrix, an array or one number: k stands for entry k - 1 of the pool, and 0,
-    where no entry came, for zero.
+    where no entry came, for zero. numbers: the array of them that SciPy was given, if there was
+    one. Entries of which SciPy made a copy are a copy: what is written to one is not in the other.
     """
     if not is_sparse(result):
         return at(pool, np.asarray(result))
     if result.ndim == 1:
         return SparseVectorTraced(taken(result.reshape((1, -1)), pool))
-    entries = by_entry(result)
-    form = None if entries.format == result.format else result.format
-    return SparseTraced(at(pool, entries.data), numbered(entries), form)
+    matrix = by_entry(result)
+    form = None if matrix.format == result.format else result.format
+    entries = at(pool, matrix.data)
+    if entries is pool and not (numbers is not None and np.may_share_memory(numbers, matrix.data)):
+        entries = np.copy(entries)
+    return SparseTraced(entries, numbered(matrix), form)
 
 
 def at(pool: Any, numbers: Any) -> Any:

@@ -8,15 +8,19 @@ import numpy as np
 
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.refusing import refuse_sparse
-from adjoint.capture.scipy.sparse_matrix import SparseTraced, as_traced, is_sparse, joined
-from adjoint.capture.scipy.sparse_patterns import at_places
+from adjoint.capture.scipy.sparse_matrix import (
+    SparseTraced,
+    as_traced,
+    is_sparse,
+    joined,
+    taken,
+)
+from adjoint.capture.scipy.sparse_patterns import KEEPING_ZERO, at_places
 from adjoint.capture.scipy.sparse_vector import SparseVectorTraced
 
-# Methods that move entries, and those that are functions of each entry which keep zeros.
-_MOVING: Final = ("tocsr", "tocsc", "tocoo", "todia", "tobsr", "getrow", "getcol")
-_KEEPING_ZERO: Final = (
-    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
-    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
+# Methods that move entries.
+_MOVING: Final = (
+    *("tocsr", "tocsc", "tocoo", "todia", "tobsr", "tolil", "todok", "getrow", "getcol"),
 )
 
 
@@ -40,40 +44,60 @@ def _by_ufunc(name: str) -> Any:
 
 for _name in _MOVING:
     setattr(SparseTraced, _name, _mover(_name))
-for _name in _KEEPING_ZERO:
+for _name in KEEPING_ZERO:
     setattr(SparseTraced, _name, _by_ufunc(_name))
+
+
+def _rounded(self: SparseTraced, ndigits: int = 0) -> SparseTraced:
+    """Each entry rounded."""
+    return self.mapped(lambda entries: np.round(entries, ndigits))
+
+
+def _resize(self: SparseTraced, *shape: Any) -> None:
+    """Without what is outside of another shape, or with room for more."""
+    whole = self.canonical()
+    pattern = whole.pattern.asformat(self.format).copy()
+    pattern.resize(*shape)
+    self._become(taken(pattern, whole.entries))
+
+
+setattr(SparseTraced, "__round__", _rounded)  # noqa: B010  # as below
+setattr(SparseTraced, "resize", _resize)  # noqa: B010
 
 
 # --- what is greatest and least -------------------------------------------------------------------
 
 
+# For each method, the greater or less of two, and that of all numbers.
+_EXTREMES: Final[dict[str, tuple[Any, Any]]] = {
+    "max": (np.maximum, np.max),
+    "min": (np.minimum, np.min),
+    "nanmax": (np.fmax, np.fmax.reduce),
+    "nanmin": (np.fmin, np.fmin.reduce),
+}
+
+
 def _extremum(name: str) -> Any:
-    between = _BETWEEN[name]
+    between, of_all = _EXTREMES[name]
 
     def method(
         self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
     ) -> Any:
-        if out is not None or (axis is not None and explicit):
-            raise refuse_sparse(
-                f"{name} of a sparse matrix with traced entries takes no out, and along an axis "
-                "not explicit=True. Make it dense with toarray()."
-            )
+        if out is not None:
+            getattr(self.pattern, name)(out=out)  # SciPy has none either
         whole = self.canonical()
         axis = _one_axis(whole, name, axis)
         if axis is not None:
-            return _along(whole, name, axis)
+            return _along(whole, name, axis, explicit)
         if not whole.pattern.nnz:
-            return getattr(whole.pattern, name)()
-        extreme = getattr(np, name)(whole.entries)
+            return getattr(whole.pattern, name)(explicit=explicit)
+        extreme = of_all(whole.entries)
         if explicit or whole.pattern.nnz == whole.shape[0] * whole.shape[1]:
             return extreme
         return between(extreme, whole.dtype.type(0))  # of the places without an entry
 
     method.__name__ = name
     return method
-
-
-_BETWEEN: Final = {"max": np.maximum, "min": np.minimum}
 
 
 def _one_axis(whole: SparseTraced, name: str, axis: Any) -> Any:
@@ -84,21 +108,25 @@ def _one_axis(whole: SparseTraced, name: str, axis: Any) -> Any:
     return axis[0] if len(axis) == 1 else None
 
 
-def _along(whole: SparseTraced, name: str, axis: Any) -> Any:
-    """The greatest or the least in each column (axis 0) or row (axis 1), as SciPy shapes them."""
+def _along(whole: SparseTraced, name: str, axis: Any, explicit: bool) -> Any:
+    """The greatest or the least in each column (axis 0) or row (axis 1), as SciPy shapes them.
+
+    explicit: whether a place without an entry does not count; a line of such has no entry.
+    """
     shaped = getattr(whole.pattern, name)(axis=axis)  # SciPy looks at the axis
     kept = 1 if axis % 2 == 0 else 0
     count, across = whole.shape[kept], whole.shape[1 - kept]
     lines = whole.places[kept]
     numbers = np.bincount(lines, minlength=count)
     # The entries line by line, and a zero for each line that lacks one: they come in order.
-    short = np.flatnonzero(numbers < across)
+    short = np.flatnonzero(numbers < (0 if explicit else across))
     owners = np.concatenate([lines, short])
     order = np.argsort(owners, kind="stable")
     entries = np.concatenate([whole.entries, np.zeros(len(short), whole.dtype)])[order]
-    starts = np.searchsorted(owners[order], np.arange(count))
-    extremes = _BETWEEN[name].reduceat(entries, starts)
-    places = (np.zeros(count, np.int64), np.arange(count))
+    held = np.flatnonzero(numbers) if explicit else np.arange(count)
+    starts = np.searchsorted(owners[order], held)
+    extremes = _EXTREMES[name][0].reduceat(entries, starts) if len(starts) else entries
+    places = (np.zeros(len(held), np.int64), held)
     row = SparseTraced(extremes, at_places(*places, (1, count), whole.pattern))
     if shaped.ndim == 1:
         return SparseVectorTraced(row)
@@ -109,13 +137,13 @@ def _place(name: str) -> Any:
     def method(
         self: SparseTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
     ) -> Any:
-        return getattr(_known(self), name)(axis=axis, out=out, explicit=explicit)
+        return getattr(known_matrix(self), name)(axis=axis, out=out, explicit=explicit)
 
     method.__name__ = name
     return method
 
 
-def _known(self: SparseTraced) -> Any:
+def known_matrix(self: SparseTraced) -> Any:
     """SciPy's own matrix of these values, of which a question is asked."""
     whole = self.canonical()
     known = whole.pattern.copy()
@@ -141,8 +169,9 @@ def _between(name: str, ufunc: Any) -> Any:
     return method
 
 
-for _name in ("max", "min"):
+for _name in _EXTREMES:
     setattr(SparseTraced, _name, _extremum(_name))
+for _name in ("max", "min"):
     setattr(SparseTraced, f"arg{_name}", _place(f"arg{_name}"))
 for _name, _ufunc in (("maximum", np.maximum), ("minimum", np.minimum)):
     setattr(SparseTraced, _name, _between(_name, _ufunc))
@@ -163,7 +192,7 @@ def _nonzero(self: SparseTraced) -> Any:
 
 def _count_nonzero(self: SparseTraced, axis: Any = None) -> Any:
     """How many numbers are not zero."""
-    return _known(self).count_nonzero(axis)
+    return known_matrix(self).count_nonzero(axis)
 
 
 def _of_pattern(name: str) -> Any:
@@ -194,15 +223,5 @@ def _truth(self: SparseTraced) -> bool:
     return bool(self.pattern)
 
 
-def _compared(self: SparseTraced, other: object) -> Any:
-    raise refuse_sparse(
-        "A comparison of sparse matrices with traced entries is not supported. Compare their data "
-        "where they have the same places, or make them dense with toarray()."
-    )
-
-
 setattr(SparseTraced, "nonzero", _nonzero)  # noqa: B010  # as below
 setattr(SparseTraced, "__bool__", _truth)  # noqa: B010  # a method that is set is no override
-for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
-    setattr(SparseTraced, _name, _compared)
-setattr(SparseTraced, "__hash__", object.__hash__)  # noqa: B010

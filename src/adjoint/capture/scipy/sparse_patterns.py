@@ -12,6 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from adjoint.capture.recording.tracing.applying import concrete
+from adjoint.capture.recording.tracing.traced import Traced
+
+# Methods that are functions of each entry, and keep zeros.
+KEEPING_ZERO: Final = (
+    *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "expm1", "log1p"),
+    *("sqrt", "deg2rad", "rad2deg", "rint", "sign", "floor", "ceil", "trunc"),
+)
 _BY_ENTRY: Final = frozenset({"csr", "csc", "coo"})
 
 
@@ -93,3 +101,10 @@ def found_at(pattern: Any, keys: Any) -> Any:
     order = np.argsort(own, kind="stable")
     near = np.minimum(np.searchsorted(own, keys, sorter=order), len(own) - 1)
     return np.where(own[order][near] == keys, order[near] + 1, 0)
+
+
+def known_index(index: Any) -> Any:
+    """What names a part of a matrix, whose traced numbers are asked for."""
+    if isinstance(index, tuple):
+        return tuple(map(known_index, index))
+    return concrete(index) if type(index) is Traced else index

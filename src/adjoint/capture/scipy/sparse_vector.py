@@ -7,13 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.capture.scipy.refusing import refuse_sparse
+from adjoint.capture.scipy.sparse_patterns import KEEPING_ZERO, known_index
 
 # What gives a vector again, as it gives a matrix of a matrix.
 _ALIKE: Final = (
     *("__neg__", "__abs__", "conj", "conjugate", "copy", "astype", "power", "multiply"),
     *("__mul__", "__rmul__", "__truediv__", "__add__", "__radd__", "__sub__", "__rsub__"),
-    *("tocsr", "tocoo", "maximum", "minimum"),
+    *("tocsr", "tocoo", "maximum", "minimum", "__round__"),
 )
+_QUESTIONS: Final = ("argmax", "argmin", "count_nonzero")
 
 
 class SparseVectorTraced:
@@ -56,9 +58,28 @@ class SparseVectorTraced:
         return self.row.data
 
     @property
+    def coords(self) -> tuple[Any]:
+        """The places of the entries."""
+        return (self.row.places[1],)
+
+    @property
     def T(self) -> SparseVectorTraced:
         """Itself."""
         return self
+
+    @property
+    def real(self) -> SparseVectorTraced:
+        """The real parts."""
+        return SparseVectorTraced(self.row.real)
+
+    @property
+    def imag(self) -> SparseVectorTraced:
+        """The imaginary parts."""
+        return SparseVectorTraced(self.row.imag)
+
+    def nonzero(self) -> tuple[Any]:
+        """The places of entries that are not zero."""
+        return (self.row.nonzero()[1],)
 
     def __len__(self) -> int:
         raise TypeError("sparse array length is ambiguous; use shape[0]")  # in SciPy's words
@@ -77,13 +98,9 @@ class SparseVectorTraced:
         """The sum over the length."""
         return self.sum() / float(self.shape[0])
 
-    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The greatest number."""
-        return self.row.max(explicit=explicit)
-
-    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The least number."""
-        return self.row.min(explicit=explicit)
+    def __getitem__(self, index: Any) -> Any:
+        shape = self.shape
+        return self.row.moved(lambda pattern: pattern.reshape(shape)[known_index(index)])
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """The entries in another shape."""
@@ -125,5 +142,27 @@ def _alike(name: str) -> Any:
     return method
 
 
-for _name in _ALIKE:
+def _extremum(name: str) -> Any:
+    def method(
+        self: SparseVectorTraced, axis: Any = None, out: Any = None, *, explicit: bool = False
+    ) -> Any:
+        return getattr(self.row, name)(out=out, explicit=explicit)
+
+    method.__name__ = name
+    return method
+
+
+def _question(name: str) -> Any:
+    def method(self: SparseVectorTraced, axis: Any = None, **options: Any) -> Any:
+        return getattr(self.row, name)(**options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("max", "min", "nanmax", "nanmin"):
+    setattr(SparseVectorTraced, _name, _extremum(_name))
+for _name in _QUESTIONS:
+    setattr(SparseVectorTraced, _name, _question(_name))
+for _name in (*_ALIKE, *KEEPING_ZERO):
     setattr(SparseVectorTraced, _name, _alike(_name))

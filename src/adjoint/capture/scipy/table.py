@@ -16,6 +16,7 @@ import numpy as np
 
 from adjoint.base.errors import AdjointError, DroppedDerivativeError, UnsupportedFunctionError
 from adjoint.capture.numpy.table import any_traced, unwrap_all, wrap_list
+from adjoint.capture.recording.exits.escape import carries_derivative
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.hooks import handed
 from adjoint.capture.recording.tracing.trace import current, inside
@@ -23,6 +24,7 @@ from adjoint.capture.recording.tracing.traced import Traced
 from adjoint.capture.recording.values.valued import beside, raises, refuse
 from adjoint.capture.scipy.operators import TracedOperator
 from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.sparse_methods import known_matrix
 
 _INNER = "scipy.sparse.linalg"
 
@@ -182,7 +184,8 @@ def scipy_stand_in(value: Any) -> Callable[..., Any] | None:
     ours = SCIPY_FUNCTIONS.get(place)
     if ours is None and place in CONSTANT:
         return _stand_in(value, _counting(value, place), place, True)
-    if ours is None and not (isinstance(value, types.FunctionType) or _is_known_class(value)):
+    is_function = isinstance(value, types.FunctionType) or place in REFUSED
+    if ours is None and not (is_function or _is_known_class(value)):
         return None
     return _stand_in(value, ours, place, place in WRITERS)
 
@@ -309,15 +312,21 @@ def _counting(original: Any, place: tuple[str, str]) -> Callable[..., Any]:
     """A function whose results are whole numbers, which are those for the values at hand."""
 
     def count(*args: Any, **kwargs: Any) -> Any:
-        values = [concrete(x) if type(x) is Traced else x for x in args]
-        named = {name: concrete(x) if type(x) is Traced else x for name, x in kwargs.items()}
-        result = original(*values, **named)
+        named = {name: _asked(x) for name, x in kwargs.items()}
+        result = original(*map(_asked, args), **named)
         for part in result if isinstance(result, (tuple, list)) else (result,):
             if part != {} if isinstance(part, dict) else np.asarray(part).dtype.kind in "fc":
                 raise _refusal(place, DroppedDerivativeError("Some results are real numbers."))
         return result
 
     return count
+
+
+def _asked(argument: Any) -> Any:
+    """An argument at hand, which is asked for."""
+    if isinstance(argument, SparseTraced):
+        return known_matrix(argument)
+    return concrete(argument) if type(argument) is Traced else argument
 
 
 class _TracedFound(BaseException):
@@ -332,6 +341,8 @@ class _Watch:
 
     def over(self, value: Any) -> Any:
         """An argument as SciPy takes it: known arrays are NumPy's, and functions are watched."""
+        if isinstance(value, SparseTraced) and not carries_derivative(value.entries):
+            return known_matrix(value)
         if not isinstance(value, (types.FunctionType, types.MethodType)) or current() is None:
             return unwrap_all(value)
 

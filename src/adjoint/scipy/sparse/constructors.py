@@ -33,12 +33,14 @@ class _Pool:
     def __init__(self) -> None:
         self.parts: list[Any] = []
         self.count = 0
+        self.last: Any = None  # numbers
 
     def _next(self, values: Any) -> Any:
         values = np.reshape(values, (-1,))
         self.parts.append(values)
         first, self.count = self.count, self.count + values.shape[0]
-        return np.arange(first + 1, self.count + 1)
+        self.last = np.arange(first + 1, self.count + 1)
+        return self.last
 
     def numbers(self, value: Any) -> Any:
         """The same matrix, array, number or list of such, with numbers for entries."""
@@ -60,7 +62,7 @@ class _Pool:
         """What SciPy made of the numbers, with the entries."""
         parts = self.parts
         entries = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return taken(matrix, entries if dtype is None else entries.astype(dtype))
+        return taken(matrix, entries if dtype is None else entries.astype(dtype), self.last)
 
 
 def _whole(values: Any) -> Any:
@@ -75,7 +77,7 @@ def _declare(name: str) -> None:
         kind, pool = getattr(scipy_sparse(), name), _Pool()
         by_coordinates = getattr(scipy_sparse(), f"coo_{family}")
         if is_sparse(arg1):
-            matrix = as_traced(arg1).moved(kind)
+            matrix = as_traced(arg1).moved(lambda pattern: kind(pattern, copy=copy))
             return matrix if dtype is None else matrix.astype(dtype)
         if not isinstance(arg1, tuple):
             return pool.taken(kind(pool.numbers(as_array(arg1)), shape), dtype)
@@ -87,13 +89,14 @@ def _declare(name: str) -> None:
             numbers = pool.numbers(as_array(arg1[0]))
             matrix = pool.taken(by_coordinates((numbers, *places), shape), dtype)
             return matrix if name.startswith("coo") else matrix.moved(kind)
-        return pool.taken(kind((pool.numbers(as_array(arg1[0])), *places), shape), dtype)
+        numbers = pool.numbers(as_array(arg1[0]))
+        return pool.taken(kind((numbers, *places), shape, copy=copy), dtype)
 
     function.__name__ = name
     implements_scipy("sparse", name)(function)
 
 
-for _kind in ("csr", "csc", "coo", "dia", "bsr"):
+for _kind in ("csr", "csc", "coo", "dia", "bsr", "lil", "dok"):
     for _family in ("array", "matrix"):
         _declare(f"{_kind}_{_family}")
 
@@ -203,9 +206,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     )
 
 
-refuses_scipy(
-    "sparse",
-    "it is made for changing single entries. Make a matrix of all its entries, with "
-    "scipy.sparse.coo_array((entries, (rows, columns)))",
-    *("lil_array", "lil_matrix", "dok_array", "dok_matrix"),
-)
+for _part, _names in {
+    "_shortest_path": "shortest_path dijkstra floyd_warshall bellman_ford johnson yen",
+    "_min_spanning_tree": "minimum_spanning_tree",
+    "_flow": "maximum_flow",
+}.items():
+    refuses_scipy(
+        f"sparse.csgraph.{_part}",
+        "it chooses edges in compiled code. Choose them with ad.stop_gradient(A.data) in place of "
+        "A.data, and add up the entries of A at the edges that were chosen",
+        *_names.split(),
+    )

@@ -49,6 +49,16 @@ class EigenvalueChoice:
     sigma: float | None
     tol: float
     maxiter: int | None
+    mode: str = "normal"
+
+    def mirrored(self, values: Any) -> Any:
+        """Values as far up in the order of the choice as these; NaN where there are none."""
+        if self.which not in ("LM", "SM"):
+            return values
+        if self.sigma is not None and self.mode == "cayley":  # by |w + sigma| / |w - sigma|
+            with np.errstate(divide="ignore"):
+                return self.sigma**2 / values
+        return 2 * (self.sigma or 0.0) - values
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ def _by_scipy(pencil: Pencil, operands: Sequence[Any], choice: EigenvalueChoice,
     matrix, *mass = pencil.given(operands)
     size = matrix.shape[0]
     start = np.random.default_rng(0).standard_normal(size).astype(pencil.unknown.dtype)
-    how = {"which": choice.which, "sigma": choice.sigma, "tol": choice.tol}
+    how = {"which": choice.which, "sigma": choice.sigma, "tol": choice.tol, "mode": choice.mode}
     try:
         values, vectors = solvers.eigsh(
             matrix, count, M=mass[0] if mass else None, v0=start, maxiter=choice.maxiter, **how
@@ -260,7 +270,8 @@ class Selection(DerivativeCheck):
             others, _ = _by_scipy(self.pairs.pencil, given, choice, more)
             for value in values:
                 others = np.delete(others, np.argmin(np.abs(others - value)))
-        edges = np.abs(self._sizes(others)[:, None] - self._sizes(np.asarray(values)))
+        alike = np.concatenate([values, choice.mirrored(np.asarray(values))])
+        edges = np.abs(others[:, None] - alike)
         gaps = np.diff(np.sort(values))
         least = min(np.min(gaps, initial=np.inf), np.min(edges, initial=np.inf))
         rounding = rounding_of(_norm(self.pairs.pencil, given))
@@ -271,13 +282,6 @@ class Selection(DerivativeCheck):
                 "There single eigenvalues and their vectors have none."
             )
         return (np.ones((), self.outputs[0].dtype),)
-
-    def _sizes(self, values: Any) -> Any:
-        """By what they are chosen."""
-        choice = self.pairs.choice
-        if choice.which not in ("LM", "SM"):
-            return values
-        return np.abs(values - (choice.sigma or 0.0))
 
 
 # --- from matrices and operators ------------------------------------------------------------------

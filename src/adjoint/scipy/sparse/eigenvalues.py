@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from adjoint.capture.numpy.table import perform
+from adjoint.calculus.first_order.stopping import stop_gradient
+from adjoint.capture.numpy.table import as_array, perform
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.scipy.operators import TracedOperator, as_operator
 from adjoint.capture.scipy.refusing import refuse_sparse
 from adjoint.capture.scipy.sparse_matrix import SparseTraced, is_sparse
+from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 from adjoint.capture.scipy.table import ALWAYS, implements_scipy
 from adjoint.primitives.linear_algebra.sparse.eigen import SPARSE_EIGH
 from adjoint.scipy.sparse.constructors import as_matrix, block_array
@@ -31,19 +34,26 @@ def _is_plain(part: Any) -> bool:
 
 
 def _pairs_of(
-    matrix: Any, mass: Any, k: int, which: str, sigma: Any = None, tol: Any = 0.0, limit: Any = None
+    matrix: Any,
+    mass: Any,
+    k: int,
+    which: str,
+    sigma: Any = None,
+    tol: Any = 0.0,
+    limit: Any = None,
+    mode: str = "normal",
 ) -> Any:
     """Of A v = w M v: with real matrices, of which M is diagonal, or with all others."""
-    if _is_plain(matrix) and (mass is None or (_is_plain(mass) and _is_diagonal(mass))):
+    is_plain = _is_plain(matrix) and (mass is None or (_is_plain(mass) and _is_diagonal(mass)))
+    if is_plain and mode == "normal":
         if mass is not None and mass.shape != matrix.shape:
             raise ValueError(f"wrong M dimensions {mass.shape}, should be {matrix.shape}")
         scaled, scales = _scaled(matrix, mass)
         values, vectors = _pairs(scaled, k, which, sigma, tol, limit)
         return values, vectors if scales is None else vectors * scales[:, None]
     sigma = None if sigma is None else float(concrete(sigma))
-    return eigenpairs(
-        matrix, mass, EigenvalueChoice(int(k), which, sigma, float(concrete(tol) or 0.0), limit)
-    )
+    tolerance = float(concrete(tol) or 0.0)
+    return eigenpairs(matrix, mass, EigenvalueChoice(int(k), which, sigma, tolerance, limit, mode))
 
 
 def _is_diagonal(matrix: SparseTraced) -> bool:
@@ -69,6 +79,41 @@ def _pairs(matrix: SparseTraced, k: int, which: str, sigma: Any, tol: Any, limit
     return values, vectors
 
 
+def _look_at(options: dict[str, Any], mass: Any, sigma: Any) -> None:
+    """SciPy's errors where arguments do not go together, of a matrix that has none of its own."""
+    identity = np.eye(4)
+    inverses = {name: identity for name in ("Minv", "OPinv") if options.get(name) is not None}
+    import_module("scipy.sparse.linalg").eigsh(
+        np.diag(np.arange(1.0, 5.0)),
+        1,
+        M=None if mass is None else identity,
+        sigma=None if sigma is None else 0.5,
+        mode=options.get("mode", "normal"),
+        **inverses,
+    )
+
+
+def _buckling(
+    matrix: Any, mass: Any, k: int, which: str, sigma: float, tol: Any, limit: Any
+) -> Any:
+    """By how large w / (w - sigma) is, with v^H A v = 1: of M v = (1/w) A v, near 1 / sigma.
+
+    There 1 / (1/w - 1/sigma) is -sigma w / (w - sigma), and M need not be definite.
+    """
+    if sigma > 0:  # the order is the opposite one
+        which = {"LA": "SA", "SA": "LA"}.get(which, which)
+    if which == "BE" and k % 2:
+        raise refuse_sparse(
+            "scipy.sparse.linalg.eigsh of traced values in buckling mode takes which='BE' with an "
+            "even k. Write mode='normal' for values near sigma."
+        )
+    size = matrix.shape[0]
+    mass = as_matrix(scipy_sparse().eye_array(size, format="csc")) if mass is None else mass
+    inverses, vectors = _pairs_of(mass, matrix, k, which, 1 / sigma, tol, limit)
+    order = np.argsort(1 / inverses)
+    return (1 / inverses)[order], vectors[:, order]
+
+
 @implements_scipy("sparse.linalg")
 def eigsh(
     A: Any,
@@ -83,17 +128,24 @@ def eigsh(
     return_eigenvectors: bool = True,
     **options: Any,
 ) -> Any:
-    """Eigenvalues of a symmetric matrix, with their vectors, whose signs may be others."""
-    others = {"Minv": None, "OPinv": None, "mode": "normal", "rng": None}
-    if any(value != others[name] for name, value in options.items()):
-        raise refuse_sparse(
-            "scipy.sparse.linalg.eigsh of traced values takes no Minv, OPinv or mode: it finds "
-            "out itself how to solve."
-        )
+    """Eigenvalues of a symmetric matrix, with their vectors, whose signs may be others.
+
+    Minv and OPinv, which say how to solve and not what, are not used: it finds that out itself.
+    """
     if which not in ("LM", "SM", "LA", "SA", "BE"):
         raise ValueError("which must be one of LM SM LA SA BE")
-    mass = None if M is None else _given(M)
-    values, vectors = _pairs_of(_given(A), mass, k, which, sigma, tol, maxiter)
+    _look_at(options, M, sigma)
+    matrix, mass = _given(A), None if M is None else _given(M)
+    mode = "normal" if sigma is None else options.get("mode", "normal")
+    if mode != "normal" and not concrete(sigma):  # w / w, or (w + 0) / (w - 0)
+        raise refuse_sparse(
+            f"scipy.sparse.linalg.eigsh of traced values in {mode} mode takes a sigma other than "
+            "zero, near which no value comes first. Write mode='normal'."
+        )
+    if mode == "buckling":
+        values, vectors = _buckling(matrix, mass, k, which, float(concrete(sigma)), tol, maxiter)
+    else:
+        values, vectors = _pairs_of(matrix, mass, k, which, sigma, tol, maxiter, mode)
     if return_eigenvectors:
         return values, vectors
     return values[::-1] if which in ("SA", "SM") and sigma is None else values
@@ -111,14 +163,20 @@ def lobpcg(
     largest: bool = True,
     **options: Any,
 ) -> Any:
-    """The largest or smallest eigenvalues, as many as X has columns, by Lanczos' method."""
-    if Y is not None or any(options.values()):
+    """The largest or smallest eigenvalues, as many as X has columns, by Lanczos' method.
+
+    Y: the vectors are orthogonal to its columns, in the inner product of B.
+    """
+    if any(options.values()):
         raise refuse_sparse(
-            "scipy.sparse.linalg.lobpcg of traced values takes no Y, and returns no histories."
+            "scipy.sparse.linalg.lobpcg of traced values returns no histories: it goes another way."
         )
     which = "LA" if largest else "SA"
     mass = None if B is None else _given(_as_of_columns(B, X))
-    values, vectors = _pairs_of(_given(_as_of_columns(A, X)), mass, np.shape(X)[1], which)
+    matrix = _given(_as_of_columns(A, X))
+    if Y is not None and np.shape(Y)[1]:
+        matrix = _beside(matrix, mass, as_array(Y), largest)
+    values, vectors = _pairs_of(matrix, mass, np.shape(X)[1], which)
     return (values[::-1], vectors[:, ::-1]) if largest else (values, vectors)
 
 
@@ -183,6 +241,27 @@ def _smallest(matrix: Any, k: int, with_vectors: Any) -> Any:
     outer = images / values
     left, right = (outer, inner) if is_tall else (inner, outer)
     return left, values, np.conjugate(right.T)
+
+
+def _beside(matrix: Any, mass: Any, Y: Any, largest: bool) -> TracedOperator:
+    """A on the complement of the columns of Y, which it takes far away from what is looked for.
+
+    With P = 1 - Y (Y^H B Y)^-1 Y^H B, P^H A P + s B (1 - P) has the pairs of A on the complement,
+    and B Y s on Y.
+    """
+    weighted = Y if mass is None else as_operator(mass) @ Y
+    gram = np.conjugate(Y.T) @ weighted
+    values, _ = _pairs_of(matrix, mass, 1, "LM")
+    far = 2 * abs(stop_gradient(values[0])) * (-1 if largest else 1)
+    inner = as_operator(matrix)
+
+    def apply(x: Any) -> Any:
+        part = np.linalg.solve(gram, np.conjugate(weighted.T) @ x)  # of x in Y
+        image = inner.matvec(x - Y @ part)
+        image = image - weighted @ np.linalg.solve(gram, np.conjugate(Y.T) @ image)
+        return image + far * (weighted @ part)
+
+    return TracedOperator(inner.shape, apply, apply)
 
 
 def _lengths(columns: Any) -> Any:

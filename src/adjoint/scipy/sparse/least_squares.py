@@ -37,9 +37,11 @@ def _solved(name: str, A: Any, b: Any, damp: Any, options: dict[str, Any]) -> An
     clear = isinstance(damp, (int, float)) and not 0 < abs(damp) < _SMALL
     dtype = np.result_type(matrix.dtype or float, right.dtype, float)  # as SciPy
     # A proof looks at what a damp makes up for that is not clear.
-    if isinstance(matrix, TracedOperator) or not clear or dtype.kind == "c":
+    if isinstance(matrix, TracedOperator) or not clear:
         side = np.reshape(right, (-1,)).astype(dtype)
         x, rest = solve_with_operator(name, as_operator(matrix), side, damp, known)
+    elif dtype.kind == "c":
+        x, rest = _solved_in_parts(name, matrix, right, damp, known)
     else:
         x, rest = _solved_with_matrix(name, matrix, right, damp, known)
     squares = _square(rest)
@@ -66,6 +68,23 @@ def _solved_with_matrix(name: str, matrix: Any, right: Any, damp: Any, options: 
     x = perform(SPARSE_LEAST_SQUARES, *operands, width=width, method=name, options=known)
     x = np.reshape(x, (-1,))
     return x, np.reshape(right, (-1,)) - matrix @ x
+
+
+def _solved_in_parts(name: str, matrix: Any, right: Any, damp: Any, options: Any) -> Any:
+    """x and the residual of complex numbers, of which real and imaginary parts are unknowns.
+
+    [Re A, -Im A; Im A, Re A] has the products and the lengths that A has, so that each step of the
+    method is that with A; and the shortest solution is the shortest one.
+    """
+    real, imaginary = matrix.real, None
+    if matrix.dtype.kind == "c":
+        imaginary = matrix.imag
+    below = None if imaginary is None else -imaginary
+    whole = block_array([[real, below], [imaginary, real]])
+    sides = np.concatenate([np.real(right), np.imag(right)])
+    parts = _solved_with_matrix(name, whole, sides, damp, options)
+    halves = (np.reshape(part, (2, -1)) for part in parts)
+    return tuple(half[0] + 1j * half[1] for half in halves)
 
 
 def _options(given: dict[str, Any], allowed: set[str], name: str) -> dict[str, Any]:

@@ -204,6 +204,18 @@ class _Work:
             for x, mask in zip(values, masks, strict=True)
         ]
 
+    def written_out(
+        self, equation: Equation, operands: Sequence[Atom], masks: Sequence[Mask]
+    ) -> list[Mask]:
+        """Masks, with those of zeros that are written out among derivatives."""
+        of_derivatives = any(mask is not None for mask in masks) and not self.still
+        if not (equation.transformed or of_derivatives):
+            return list(masks)
+        return [
+            True if isinstance(atom, Literal) and atom.type.inexact and atom.value == 0 else mask
+            for atom, mask in zip(operands, masks, strict=True)
+        ]
+
     def soft(self, type_: ArrayType, mask: Mask) -> Expression:
         """1 where a value of this type is no hard zero, and 0 where it is."""
         if not isinstance(mask, Expression):
@@ -241,8 +253,9 @@ class _Work:
     def move(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """A rearrangement, which takes masks along."""
+        """A rearrangement, which takes masks along; zeros written out are as in a choice."""
         results = self.plain(equation, operands)
+        masks = self.written_out(equation, operands, masks)
         if not results[0].type.inexact or all(mask is None for mask in masks):
             return results, [None]
         if all(mask is True for mask, x in zip(masks, operands, strict=True) if x.type.inexact):
@@ -329,12 +342,7 @@ class _Work:
     ) -> tuple[Sequence[Atom], list[Mask]]:
         """`select`, where a zero that is written out stands for no path."""
         results = self.plain(equation, operands)
-        sides = list(masks[1:])
-        of_derivatives = any(mask is not None for mask in masks) and not self.still
-        for place, atom in enumerate(operands[1:]):
-            nothing = isinstance(atom, Literal) and atom.value == 0
-            if nothing and (equation.transformed or of_derivatives):
-                sides[place] = True
+        sides = self.written_out(equation, operands, masks)[1:]
         if not results[0].type.inexact or all(side is None for side in sides):
             return results, [None]
         if all(side is True for side in sides):

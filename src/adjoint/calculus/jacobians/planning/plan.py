@@ -17,6 +17,7 @@ from adjoint.calculus.jacobians.planning.jacobians import Differentiated, check_
 from adjoint.calculus.jacobians.planning.mode import Mode, ModeName, as_mode
 from adjoint.calculus.jacobians.planning.picture import picture
 from adjoint.calculus.jacobians.planning.sparse_candidate import SparseCandidate, sparse_candidate
+from adjoint.calculus.jacobians.sparsity.dense import few_products
 from adjoint.calculus.jit.captures import captured_at
 
 
@@ -47,8 +48,10 @@ class JacobianPlan:
         maps: for each J_i, the primitives that it consists of.
         candidates: what each mode costs; the elimination of vertices is one of them where it takes
             fewer operations than all others.
-        chosen: the mode that `Mode.AUTO` takes.
+        chosen: the mode that `Mode.AUTO` takes among these.
         sparse: what `sparse=True` does, if it takes fewer products; else None.
+        by_colours: whether `ad.jacobian` takes the products of `sparse` for its dense array, too,
+            where it is given no mode: they go before the mode that is chosen.
 
     Example:
         >>> import numpy as np
@@ -68,6 +71,7 @@ class JacobianPlan:
     candidates: tuple[Candidate, ...]
     chosen: Mode
     sparse: SparseCandidate | None = None
+    by_colours: bool = False
 
     def __getitem__(self, mode: Mode | ModeName) -> Candidate:
         """The candidate of a mode; for AUTO that of the one chosen."""
@@ -100,11 +104,17 @@ class JacobianPlan:
             )
             for name, candidate, order in named
         ]
-        return f"d = {', '.join(map(str, self.sizes))}\n{_table(rows)}"
+        taken = (
+            "\nThe dense Jacobian, too, is computed as the sparse one." if self.by_colours else ""
+        )
+        return f"d = {', '.join(map(str, self.sizes))}\n{_table(rows)}{taken}"
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))
-        return f"<JacobianPlan: d = {sizes}; {self.chosen.value}: {self[self.chosen].order}>"
+        way = f"{self.chosen.value}: {self[self.chosen].order}"
+        return (
+            f"<JacobianPlan: d = {sizes}; {f'sparse: {self.sparse}' if self.by_colours else way}>"
+        )
 
     def svg(self, mode: Mode | ModeName = Mode.AUTO) -> str:
         """A picture of the order of a mode: the sizes, and below them the products as brackets.
@@ -178,6 +188,8 @@ def plan(
         >>> A, B = np.ones((2, 50)), np.ones((50, 2))
         >>> ad.plan(lambda x: B @ (A @ (B @ (A @ x))), np.ones(50))
         <JacobianPlan: d = 50, 2, 50, 2, 50; optimal: J4 ((J3 J2) J1)>
+        >>> ad.plan(lambda x: (x[1:] - x[:-1]) ** 2, np.ones(100))
+        <JacobianPlan: d = 100, 99; sparse: 2 columns for 198 entries>
     """
     check_callable(function, "plan")
     check_argnums(argnums)
@@ -200,7 +212,9 @@ def plan(
     mode = differentiated.choose(Mode.AUTO)
     given = [*chosen.leaves, *captured.constants]
     sparse = sparse_candidate(differentiated, len(chosen.leaves), given.__getitem__)
-    return JacobianPlan(cut.chain.sizes, maps, candidates, mode, sparse)
+    few = few_products(chosen, captured, len(captured.outputs), function)
+    by_colours = sparse is not None and few is not None
+    return JacobianPlan(cut.chain.sizes, maps, candidates, mode, sparse, by_colours)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -8,6 +8,7 @@ it depends on how many colours and entries there are, and not on which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import optree
 
 from adjoint.base import pytrees
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import ShapeError, UnsupportedFunctionError
 from adjoint.calculus.jacobians.planning.cuts import CutProgram
 from adjoint.calculus.jacobians.planning.execution import JacobianBuilder
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
-from adjoint.calculus.jacobians.sparsity.acyclic import Substitution
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import Substitution
 from adjoint.calculus.jacobians.sparsity.decompression import (
     BlockEntries,
     BlockPlaces,
@@ -26,7 +28,8 @@ from adjoint.calculus.jacobians.sparsity.decompression import (
 )
 from adjoint.calculus.jacobians.sparsity.products import Products
 from adjoint.capture import Traced
-from adjoint.capture.scipy.sparse_matrix import SparseTraced
+from adjoint.capture.scipy.sparse_matrix import SparseTraced, is_sparse
+from adjoint.capture.scipy.sparse_patterns import places_of
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import hard
@@ -71,6 +74,13 @@ class BlockLayout:
         if not isinstance(entries, np.ndarray):
             return SparseBlock(entries, self)  # while a tree is being mapped
         pattern = self.pattern
+        if entries.ndim != 1:
+            raise UnsupportedFunctionError(
+                f"A result is a sparse matrix with {self.count} entries, of which there would be "
+                f"an array of shape {entries.shape}: SciPy has no stacks of sparse matrices, which "
+                "vmap, jacobian and scan would return. Let the function return the entries, "
+                "A.data, or A.toarray()."
+            )
         kind: Any = type(pattern)
         matrix = kind.__new__(kind)  # its attributes at once, which `copy` takes thrice as long for
         state = vars(matrix)
@@ -81,6 +91,76 @@ class BlockLayout:
         else:
             state["indices"], state["indptr"] = pattern.indices.copy(), pattern.indptr.copy()
         return matrix if self.form is None else matrix.asformat(self.form)
+
+    def entries_at(self, matrix: Any, name: str) -> Any:
+        """The numbers of another matrix, sparse or dense, where the entries are.
+
+        name: what it is, in an error.
+        """
+        if np.shape(matrix) != self.pattern.shape:
+            raise ShapeError(
+                f"{name} has shape {np.shape(matrix)}; expected a matrix of shape "
+                f"{self.pattern.shape}, sparse or dense."
+            )
+        places = places_of(self.pattern)
+        if not is_sparse(matrix):
+            return matrix[places]
+        numbers = matrix.tocsr()[places]
+        return numbers if type(numbers) is Traced else np.asarray(numbers).reshape(-1)
+
+
+class MatrixPlaces:
+    """Where a structure has sparse matrices.
+
+    treedef: the structure, in which each is a container of its entries.
+    """
+
+    def __init__(self, treedef: Any) -> None:
+        self.layouts: dict[int, BlockLayout] = {}  # by the numbers of their leaves
+        if treedef is None:
+            return
+        numbered = pytrees.unflatten(treedef, range(treedef.num_leaves))
+        leaves, self._outer = optree.tree_flatten(
+            numbered, is_leaf=lambda part: type(part) is SparseBlock, namespace=pytrees.NAMESPACE
+        )
+        blocks = {n: part for n, part in enumerate(leaves) if type(part) is SparseBlock}
+        self.layouts = {n: part.layout for n, part in blocks.items()}
+
+    def with_entries(self, model: Any, value: Any, name: str) -> tuple[Any, Any]:
+        """A tree of this structure and one that is to match it, with entries for the matrices.
+
+        name: what the other tree is, in an error.
+        """
+        outer: Any = self._outer
+        try:
+            expected, given = (outer.flatten_up_to(tree) for tree in (model, value))
+        except ValueError:  # of another structure, of which an error will say more
+            return model, value
+        for place, layout in self.layouts.items():
+            expected[place] = np.zeros(layout.count, expected[place].dtype)
+            given[place] = layout.entries_at(given[place], name)
+        return outer.unflatten(expected), outer.unflatten(given)
+
+
+@lru_cache(maxsize=1024)
+def places_of_matrices(treedef: Any) -> MatrixPlaces:
+    """Where a structure has sparse matrices."""
+    return MatrixPlaces(treedef)
+
+
+def has_matrices(treedef: Any) -> bool:
+    """Whether there are sparse matrices in a structure."""
+    return treedef is not None and bool(places_of_matrices(treedef).layouts)
+
+
+def with_entries(treedef: Any, model: Any, value: Any, name: str) -> tuple[Any, Any]:
+    """A tree of a structure and one that is to match it, with entries for sparse matrices.
+
+    name: what the other tree is, in an error.
+    """
+    if not has_matrices(treedef):
+        return model, value
+    return places_of_matrices(treedef).with_entries(model, value, name)
 
 
 def _index_arrays(pattern: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
-from adjoint.calculus.jacobians.sparsity.colouring import places_of
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import places_of
 from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype
 from adjoint.calculus.jacobians.sparsity.products import Products
 from adjoint.capture.scipy.sparse_patterns import numbered, scipy_sparse

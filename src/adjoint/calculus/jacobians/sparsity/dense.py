@@ -45,27 +45,35 @@ def dense_results(chosen: Chosen, captured: Captured, kept: int, function: Any) 
 
     kept: how many outputs are differentiated.
     """
+    compression = few_products(chosen, captured, kept, function)
+    if compression is None:
+        return None
+    counts, entries = compression.counts, tuple(compression.entries)
+    kind = ("dense entries", len(chosen.leaves), kept, counts, entries)
+    compiled = prepare(kind, captured, _derive_dense, chosen.recapture, function)
+    places = _places(compression)
+    return list(run(compiled, [*chosen.leaves, *captured.constants, *compression.arrays, *places]))
+
+
+def few_products(
+    chosen: Chosen, captured: Captured, kept: int, function: Any
+) -> Compression | None:
+    """The products by which a dense Jacobian is computed; None where this is not the way to it.
+
+    kept: how many outputs are differentiated.
+    """
     outputs = captured.output_types[:kept]
     least = min(sum(to.size for to in chosen.types), sum(of.size for of in outputs))
     if least < _LEAST or not settings().strong_zeros:
         return None
     if len({type_.dtype for type_ in (*chosen.types, *outputs)}) > 1:
-        return (
-            None  # cotangents of narrow arguments are narrow, and tangents of wide results are not
-        )
+        return None  # cotangents of narrow arguments are narrow, and tangents of wide ones are not
     kind: Any = ("narrow derivative", len(chosen.leaves), kept)
     derivative = prepare(kind, captured, _derive_if_narrow, chosen.recapture, function).facts
     if derivative is None:
         return None
-    compression = derivative.compression(partial(input_of, chosen, captured))
-    if sum(compression.counts) * _SAVED > least:
-        return None
-    if compression.counts[1] and len({type_.dtype for type_ in (*chosen.types, *outputs)}) > 1:
-        return None  # in row products, cotangents would be as narrow as the arguments
-    kind = ("dense entries", *kind[1:], compression.counts, tuple(compression.entries))
-    compiled = prepare(kind, captured, _derive_dense, chosen.recapture, function)
-    places = _places(compression)
-    return list(run(compiled, [*chosen.leaves, *captured.constants, *compression.arrays, *places]))
+    compression: Compression = derivative.compression(partial(input_of, chosen, captured))
+    return compression if sum(compression.counts) * _SAVED <= least else None
 
 
 def _places(compression: Compression) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType
 from adjoint.calculus.custom.missing_rules import is_applicable, is_transposable
-from adjoint.calculus.jacobians.sparsity.colouring import Colouring, places_of
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import Colouring, places_of
 from adjoint.calculus.jacobians.sparsity.compressed import BlockLayout, seeds_of
 from adjoint.calculus.jacobians.sparsity.detection import PatternReport, pattern_of, whole_pattern
 from adjoint.calculus.jacobians.sparsity.products import products_of

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from adjoint.calculus.jacobians.sparsity.acyclic import Trees, acyclic_colouring
-from adjoint.calculus.jacobians.sparsity.colouring import (
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import Trees, acyclic_colouring
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import (
     Colouring,
     alone,
     column_colouring,

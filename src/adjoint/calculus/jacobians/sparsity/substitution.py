@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoint.base.arrays import array_type
 from adjoint.calculus.jacobians.planning.jacobians import Differentiated
-from adjoint.calculus.jacobians.sparsity.acyclic import SubstitutionSizes
+from adjoint.calculus.jacobians.sparsity.colourings.acyclic import SubstitutionSizes
 from adjoint.calculus.jacobians.sparsity.compressed import ProductMaker, compressed_program
 from adjoint.calculus.jacobians.sparsity.decompression import BlockEntries
 from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype

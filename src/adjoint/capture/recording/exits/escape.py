@@ -59,6 +59,9 @@ _ADVICE = {
     "masked": "Masked arrays have rules of their own, which traced arrays do not follow. Leave out "
     "with np.where what is masked: np.sum(np.where(mask, 0.0, x)), and for a mean divide by "
     "np.sum(~mask).",
+    "sparse": "A sparse matrix that was made of known numbers takes no traced ones. Make it of its "
+    "entries and their places: scipy.sparse.coo_array((entries, (rows, columns)), shape), which "
+    "adds those at one place; lists of numbers and of places, filled in a loop, will do.",
     "np.asarray": "An array was handed to code that capture does not enter. Write that part in "
     "NumPy, give its derivative with ad.primitive (with ad.linear, if it is linear, such as the "
     "product with a sparse matrix), or pass ad.stop_gradient(x) if the derivative is not wanted. "
@@ -95,6 +98,8 @@ def _explained(what: str) -> str:
         return caller + _ADVICE["written"]
     if caller.startswith(_BY_MASKED):
         return caller + _ADVICE["masked"]
+    if caller.startswith(_BY_SPARSE):
+        return caller + _ADVICE["sparse"]
     return caller + _ADVICE[what]
 
 
@@ -168,6 +173,7 @@ def _beside_it(frame: Any) -> str:
 
 _WRITTEN = "It was written into an array that was made elsewhere. "
 _BY_MASKED = "The caller is numpy.ma."
+_BY_SPARSE = "The caller is scipy.sparse._"
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW", "PRECALL"})
 

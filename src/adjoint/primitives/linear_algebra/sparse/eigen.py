@@ -229,6 +229,8 @@ def _simple_evaluate(
             matrix = matrix - sigma * import_module("scipy.sparse").eye_array(len(vectors))
             sizes, which, sigma = np.abs(values - sigma), "LM", None
         others = np.array(_next_values(matrix, np.asarray(vectors, float), which, sigma))
+    if sigma is not None and which == "LM":  # those that are nearest to sigma, on either side
+        sizes, others = np.abs(values - sigma), np.abs(others - sigma)
     largest = np.max(np.abs(values), initial=0.0)
     gaps = [np.diff(np.sort(values)), *(np.abs(sizes - other) for other in others)]
     least = np.min(np.concatenate(gaps), initial=np.inf)
@@ -237,8 +239,9 @@ def _simple_evaluate(
         distances = np.min(np.abs(sizes[:, None] - others), axis=1, initial=np.inf)
         near = values[np.argmin(distances)]
         raise DegenerateError(
-            f"A derivative of eigenvalues of a sparse matrix was asked for where two of them "
-            f"coincide, or have the same size: near {near:.6g} two are within {least:.1e}. There "
+            "A derivative of eigenvalues of a sparse matrix was asked for where two of them "
+            "coincide, have the same size, or are equally far from sigma: near "
+            f"{near:.6g} two are within {least:.1e}. There "
             "single eigenvalues and their vectors have none. Make the matrix dense with toarray(): "
             "what is the same for all choices of vectors has a derivative in np.linalg.eigh."
         )

@@ -24,6 +24,7 @@ import numpy as np
 
 from adjoint.base.settings import settings
 from adjoint.calculus.control_flow import fori_loop
+from adjoint.calculus.jacobians.sparsity.colourings.partial_colourings import with_fewer_colours
 from adjoint.calculus.jit import jit
 from adjoint.capture.recording.tracing.trace import alone as unseen
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
@@ -36,6 +37,7 @@ _TRIED: Final = 2 * 10**7  # entries that are looked at for all periods together
 _COLOURED: Final = 4 * 10**6  # entries that are coloured for all turns together
 _GROUP: Final = 2**14  # entries, and rows, that are looked at in one step
 _PEELED: Final = 10**5  # edges of a graph whose smallest vertices are found
+_SEARCHED: Final = 2 * 10**4  # edges of a graph for which fewer colours are searched
 _BITS: Final = 2**62 - 1  # of colours in an integer of 64 bits, with one to spare
 
 Loop = Callable[[Any, Any, Any, Any], Any]
@@ -319,10 +321,23 @@ def column_colouring(pattern: Any) -> Colouring:
 
     colouring = _periodic(len(degrees), range(least, least + 1), is_valid)  # none has fewer
     if colouring is None:
-        best = _best(greedy, degrees, least, pattern.nnz, lambda: _meeting(pattern))
+        meeting = cache(partial(_meeting, pattern))
+        best = _best(greedy, degrees, least, pattern.nnz, meeting)
         periods = _periods(least + 1, best.count, pattern.nnz)
         colouring = _periodic(len(degrees), periods, is_valid) or best
+        if colouring.count > least and pattern.nnz <= _SEARCHED and meeting().nnz <= _SEARCHED:
+            colouring = _with_fewer(meeting(), colouring, least)
     return _without_empty(colouring, degrees)
+
+
+def _with_fewer(graph: Any, colouring: Colouring, least: int) -> Colouring:
+    """A colouring of a small graph in which neighbours differ, with fewer colours if some is found.
+
+    graph: a CSR matrix. least: no colouring has fewer.
+    """
+    lists = (graph.indptr.tolist(), graph.indices.tolist(), colouring.colours.tolist())
+    colours = np.array(with_fewer_colours(*lists, least), int)
+    return Colouring(colours, int(colours.max(initial=-1)) + 1)
 
 
 def _differ_in_rows(pattern: Any, colours: Any, count: int) -> bool:

@@ -18,7 +18,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.calculus.jacobians.sparsity.colouring import Colouring, places_of, smallest_last
+from adjoint.calculus.jacobians.sparsity.colourings.greedy import (
+    Colouring,
+    places_of,
+    smallest_last,
+)
 from adjoint.calculus.jacobians.sparsity.index_sets import index_dtype
 from adjoint.capture.scipy.sparse_patterns import scipy_sparse
 

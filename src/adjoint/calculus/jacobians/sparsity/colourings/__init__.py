@@ -1,0 +1,1 @@
+"""Colourings: which columns, rows or vertices of a sparse matrix share a product."""
