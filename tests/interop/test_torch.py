@@ -206,6 +206,21 @@ def test_random_numbers_of_a_value_are_not_drawn_again() -> None:
         np.testing.assert_array_equal(slope, np.random.default_rng(5).random(3))
 
 
+def test_a_jitted_function_of_rows() -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(23, 3)), random.normal(size=23)
+    rows = ad.rows(x, chunk=5), ad.rows(y, chunk=4)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return np.mean((np.tanh(x @ w) - y) ** 2)
+
+    ours, w = ad.interop.torch(ad.jit(lambda w: loss(w, *rows))), tensor(X, True)
+    (slope,) = torch.autograd.grad(ours(w), w)
+    np.testing.assert_allclose(slope, ad.grad(loss)(X, x, y))
+    hessian = torch.func.hessian(ours)(tensor(X))
+    np.testing.assert_allclose(hessian, ad.hessian(loss)(X, x, y), rtol=1e-10)
+
+
 def test_results_that_are_constants() -> None:
     ours = ad.interop.torch(lambda x: (np.ones(2), 2.5, 1j, 3, True, None, np.sum(x)))
     x = tensor(X, True)
