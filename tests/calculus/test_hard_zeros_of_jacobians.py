@@ -94,3 +94,26 @@ def test_values_that_are_jacobians(function: Any, x: Any, mode: Any, place: str)
     assert np.isnan(expected).any()
     assert (expected == 0).any()
     np.testing.assert_array_equal(PLACES[place](J)(x), expected)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_factors_that_loops_are_given(native: bool) -> None:
+    """Repeated terms become a loop, before which the factor -2 of a slope is multiplied."""
+    mixing, weights = np.array([[1.0, np.nan, 2.0], [0.5, 1.0, -1.0]]), RNG.normal(size=6)
+
+    def waves(x: Any) -> Any:
+        z = np.tanh(mixing @ x[[0, 1, 3]])
+        total = 0.0
+        for weight in weights:
+            total = total + np.sin(weight * z)
+        return np.sum(total)
+
+    def curvature(x: Any, u: Any, v: Any) -> Any:
+        return ad.jvp(lambda x: ad.jvp(waves, (x,), (u,))[1], (x,), (v,))[1]
+
+    x, units = np.ones(5), np.eye(5)
+    with ad.config(native=native):
+        for _ in range(4):  # cold, and as machine code
+            assert curvature(x, units[2], units[0]) == 0
+            assert curvature(x, units[0], units[4]) == 0
+            assert np.isnan(curvature(x, units[0], units[0]))

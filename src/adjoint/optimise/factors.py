@@ -109,7 +109,10 @@ class _Mover:
         if not isinstance(atom, Variable):
             return atom
         if atom not in self.written:
+            marked = self.builder.derived
+            self.builder.derived = True  # as what the number was taken out of, whoever asks for it
             self.written[atom] = self.times(*self.terms[atom])
+            self.builder.derived = marked
         return self.written[atom]
 
     def settled(self, term: Term, products: int) -> Term:
