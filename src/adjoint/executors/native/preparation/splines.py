@@ -148,9 +148,9 @@ def _continuation(degree: int, mode: int) -> _Continuation | None:
         return None
     weights = np.divide(_WEIGHTS[degree], sum(_WEIGHTS[degree]))
     row = np.random.default_rng(0).normal(size=100)
-    found, beyond = coefficients_by_scipy(row, degree, mode), len(weights) // 2
+    fitted, beyond = coefficients_by_scipy(row, degree, mode), len(weights) // 2
     for continuation in (_about_entries, _about_edges, _around):
         places = [continuation(n, len(row)) for n in range(-beyond, len(row) + beyond)]
-        if np.allclose(np.convolve(found[places], weights, "valid"), row, rtol=1e-9, atol=1e-12):
+        if np.allclose(np.convolve(fitted[places], weights, "valid"), row, rtol=1e-9, atol=1e-12):
             return continuation
     return None
