@@ -147,3 +147,24 @@ def test_large_products_of_few_terms_are_computed_where_loops_read_them(
     assert not any(layout.routines for layout in own)
     np.testing.assert_allclose(ad.jit(np.matmul)(x, y.T), x @ y.T, rtol=1e-12, atol=1e-13)
     assert any(layout.routines for layout in layouts)  # what is returned is a product of matrices
+
+
+def counts(centres: Any, points: Any) -> Any:
+    distances = (points[:, None, :2] - centres[:, :2]) ** 2
+    nearest = distances == np.min(distances, axis=1, keepdims=True)
+    return np.sum(nearest.astype(centres.dtype), axis=0) * centres[:, :2]
+
+
+def nearest_in_any_column(centres: Any, points: Any) -> Any:
+    distances = (points[:, None, :2] - centres[:, :2]) ** 2
+    nearest = distances == np.min(distances, axis=1, keepdims=True)
+    return np.einsum("nkd,n->k", nearest.astype(centres.dtype), points[:, 3])
+
+
+@pytest.mark.parametrize("function", [counts, nearest_in_any_column])
+def test_rounds_whose_mask_has_several_columns_are_asked_for_all(function: Objective) -> None:
+    random = np.random.default_rng(0)
+    centres, points = random.normal(size=(100, 4)), random.normal(size=(333, 4))
+    for given in ((centres, points), (np.round(centres), points)):
+        got = ad.jit(function)(*given)
+        np.testing.assert_allclose(got, function(*given), rtol=1e-12, atol=1e-12)
