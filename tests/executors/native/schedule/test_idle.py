@@ -168,3 +168,23 @@ def test_rounds_whose_mask_has_several_columns_are_asked_for_all(function: Objec
     for given in ((centres, points), (np.round(centres), points)):
         got = ad.jit(function)(*given)
         np.testing.assert_allclose(got, function(*given), rtol=1e-12, atol=1e-12)
+
+
+def test_what_loops_would_have_to_store_is_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = _layouts(monkeypatch)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(200, 8)), random.normal(size=(200, 8))
+
+    def stencil(x: Any, y: Any) -> Any:
+        p = x @ y.T
+        around = p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2]
+        return np.sum(np.abs(4 * p[1:-1, 1:-1] - around))
+
+    def narrow(x: Any, y: Any) -> Any:
+        return np.maximum(x @ y.T, 0)
+
+    np.testing.assert_allclose(ad.jit(stencil)(x, y), stencil(x, y), rtol=1e-12)
+    long = random.normal(size=(20_000, 8))
+    np.testing.assert_allclose(ad.jit(narrow)(long, y[:10]), narrow(long, y[:10]), atol=1e-12)
+    assert len(layouts) >= 2
+    assert all(layout.routines for layout in layouts)
