@@ -471,3 +471,16 @@ def test_threads_compile_and_drop_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_two_that_compile_one_text_share_its_code() -> None:
+    text = ADD.replace("AMOUNT", "12345")
+    one, other = machine().compile(text), machine().compile(text)
+    assert one is other
+    assert machine().compile(text, verify=True) is not one
+
+
+def test_counters_belong_to_whoever_compiled_them() -> None:
+    text = "@count = global i32 0\n" + ADD.replace("AMOUNT", "12345")
+    one, other = machine().compile(text), machine().compile(text)
+    assert one.address("count") != other.address("count")

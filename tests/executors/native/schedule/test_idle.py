@@ -147,3 +147,44 @@ def test_large_products_of_few_terms_are_computed_where_loops_read_them(
     assert not any(layout.routines for layout in own)
     np.testing.assert_allclose(ad.jit(np.matmul)(x, y.T), x @ y.T, rtol=1e-12, atol=1e-13)
     assert any(layout.routines for layout in layouts)  # what is returned is a product of matrices
+
+
+def counts(centres: Any, points: Any) -> Any:
+    distances = (points[:, None, :2] - centres[:, :2]) ** 2
+    nearest = distances == np.min(distances, axis=1, keepdims=True)
+    return np.sum(nearest.astype(centres.dtype), axis=0) * centres[:, :2]
+
+
+def nearest_in_any_column(centres: Any, points: Any) -> Any:
+    distances = (points[:, None, :2] - centres[:, :2]) ** 2
+    nearest = distances == np.min(distances, axis=1, keepdims=True)
+    return np.einsum("nkd,n->k", nearest.astype(centres.dtype), points[:, 3])
+
+
+@pytest.mark.parametrize("function", [counts, nearest_in_any_column])
+def test_rounds_whose_mask_has_several_columns_are_asked_for_all(function: Objective) -> None:
+    random = np.random.default_rng(0)
+    centres, points = random.normal(size=(100, 4)), random.normal(size=(333, 4))
+    for given in ((centres, points), (np.round(centres), points)):
+        got = ad.jit(function)(*given)
+        np.testing.assert_allclose(got, function(*given), rtol=1e-12, atol=1e-12)
+
+
+def test_what_loops_would_have_to_store_is_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = _layouts(monkeypatch)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(200, 8)), random.normal(size=(200, 8))
+
+    def stencil(x: Any, y: Any) -> Any:
+        p = x @ y.T
+        around = p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2]
+        return np.sum(np.abs(4 * p[1:-1, 1:-1] - around))
+
+    def narrow(x: Any, y: Any) -> Any:
+        return np.maximum(x @ y.T, 0)
+
+    np.testing.assert_allclose(ad.jit(stencil)(x, y), stencil(x, y), rtol=1e-12)
+    long = random.normal(size=(20_000, 8))
+    np.testing.assert_allclose(ad.jit(narrow)(long, y[:10]), narrow(long, y[:10]), atol=1e-12)
+    assert len(layouts) >= 2
+    assert all(layout.routines for layout in layouts)

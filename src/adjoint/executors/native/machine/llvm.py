@@ -32,6 +32,7 @@ from adjoint.executors.native.machine.symbols import (
     address_of,
     define,
     functions_to_simplify,
+    has_variables,
     hot_functions,
     symbols_of,
 )
@@ -151,11 +152,8 @@ class Machine:
         return names + ",-prefer-256-bit" if "+avx512f" in names else names
 
     def _vector_bytes(self) -> int:
-        if not self.is_x86:
-            return 16
-        if self.has("avx512f"):
-            return 64
-        return 32 if self.has("avx2") or self.has("avx") else 16
+        sizes = {"avx512f": 64, "avx2": 32, "avx": 32} if self.is_x86 else {}
+        return next((size for name, size in sizes.items() if self.has(name)), 16)
 
     @property
     def stack_probe(self) -> str:
@@ -220,8 +218,9 @@ class Machine:
         kept = None if verify else object_cache()
         key = digest(text, effort.value, *self.identity)
         name = (None if kept is None else kept.folder, key)
+        own = verify or has_variables(text)
         with self._alone():
-            living = None if verify else self._living.get(name)
+            living = None if own else self._living.get(name)
             if living is not None:  # as two loops of one program often come to the same text
                 return living
             content = None if kept is None else kept.load(key)
@@ -235,7 +234,7 @@ class Machine:
                     kept.store(key, stored.content())
             tracker = self._link(stored)
             code = Code(self, b"" if kept is None else key, tracker, time.perf_counter() - start)
-            if not verify:
+            if not own:
                 self._living[name] = code
         return code
 

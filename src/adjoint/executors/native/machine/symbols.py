@@ -45,6 +45,11 @@ def functions_to_simplify(text: str) -> list[str]:
     return [match[1] for match in _DEFINITION.finditer(text) if PLAIN not in match[2]]
 
 
+def has_variables(text: str) -> bool:
+    """Whether a module has memory that it writes, as counters: whoever runs it wants its own."""
+    return " = global " in text or " = internal global " in text
+
+
 _FUNCTION: Final = re.compile(
     r'^define internal ([^@\n]*@"?(?P<name>[-\w.$]+)[^\n]*)\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
 )

@@ -95,7 +95,7 @@ class _IdleSearch:
         ]
         for rare in rare_masks(self.graph, products[0]):
             asked = self._to_be_asked(rare, products, loop.label)
-            if asked is None or loop.label not in rare.labels:
+            if asked is None or loop.label not in rare.labels or _is_written_out(rare.compared):
                 continue
             first = self._first(nodes, (rare.mask, *asked))
             if all(self._only_adds(node, loop.label) for node in nodes[first:]):
@@ -143,7 +143,7 @@ class _IdleSearch:
                     asked.append(factor)
         asked = [access for access in asked if access.source.type.inexact]
         others = [access for access in asked if access is not rare.compared]
-        own = [x for access in others for x in access.labels() if x is label or x.unrolled]
+        own = any(label in access.labels() or _is_written_out(access) for access in others)
         return tuple(asked) if len(asked) <= _MOST_ASKED and not own else None
 
     def _finite_with(self, access: Access) -> Iterator[Access]:
@@ -158,3 +158,8 @@ class _IdleSearch:
         if node is not None and node.combine == "sum" and access.renamed().terms == node.terms():
             for operand in node.accesses:
                 yield from self._finite_with(operand)
+
+
+def _is_written_out(access: Access) -> bool:
+    """Whether a round reads several numbers where there is one such access."""
+    return any(label.unrolled for label in access.labels())

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.bodies import build_graph
-from adjoint.executors.native.graph.indices import Dynamic
+from adjoint.executors.native.graph.indices import Access, Dynamic
 from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
@@ -39,7 +39,14 @@ from adjoint.executors.native.schedule.regions import (
     region_of,
     threads_for,
 )
-from adjoint.executors.native.schedule.storage import ALIGNMENT, BODY_STACK, STACK, allocate, stored
+from adjoint.executors.native.schedule.storage import (
+    ALIGNMENT,
+    BODY_STACK,
+    STACK,
+    allocate,
+    stored,
+    whole_places,
+)
 from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
@@ -101,9 +108,7 @@ class Planner:
         timed: int | None,
     ) -> tuple[Layout, Mapping[int, int], list[Region]]:
         over = wanted or {}
-        graph = build_graph(program, is_product, wanted)
-        if graph.labels:
-            choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
+        graph = settled_graph(program, wanted)
         constructs = {
             node.number: self._construct(node.equation)
             for node in graph.nodes
@@ -288,6 +293,43 @@ def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]
 
 
 # --- schedules ------------------------------------------------------------------------------------
+
+
+def settled_graph(program: Program, wanted: Mapping[int, int] | None) -> Graph:
+    """The graph of a program, and which labels are written out.
+
+    A contraction is computed where loops read it only if they leave none of it for later: what has
+    to be stored whole is better a product.
+    """
+    whole: set[Variable] = set()
+    while True:
+        graph, streamed = _graph(program, wanted, whole)
+        if not streamed:
+            return graph
+        kept = streamed & whole_places(graph, arranged(graph, {}))
+        if not kept:
+            return _graph(program, wanted, whole)[0]  # whose arrays nobody has turned
+        whole |= kept
+
+
+def _graph(
+    program: Program, wanted: Mapping[int, int] | None, whole: Collection[Variable]
+) -> tuple[Graph, set[Variable]]:
+    """A graph, and which results of contractions would be products if they were wanted whole."""
+    streamed: set[Variable] = set()
+
+    def is_left(equation: Equation, given: Sequence[Access | None], stored: bool) -> bool:
+        (output,) = equation.outputs
+        if is_product(equation, given, stored or output in whole):
+            return True
+        if is_product(equation, given, True):
+            streamed.add(output)
+        return False
+
+    graph = build_graph(program, is_left, wanted)
+    if graph.labels:
+        choose_unrolled(graph, machine().native_lanes(np.dtype(float)), wanted is not None)
+    return graph, streamed
 
 
 def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
