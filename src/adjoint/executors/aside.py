@@ -198,7 +198,7 @@ def _seconds_aside(program: Program, longest: int) -> float:
     return seconds
 
 
-class _Step(NamedTuple):
+class _PreparedStep(NamedTuple):
     """One operation of a program that is interpreted.
 
     run: gives its result for the operands. operands: where they stand among the values.
@@ -210,7 +210,7 @@ class _Step(NamedTuple):
     several: bool
 
 
-class _Steps(NamedTuple):
+class _PreparedSteps(NamedTuple):
     """A program that is interpreted: its values in the order in which they come up.
 
     First come the arguments, then the literals, then the results of one operation after another.
@@ -219,12 +219,12 @@ class _Steps(NamedTuple):
     """
 
     literals: tuple[Any, ...]
-    steps: tuple[tuple[bool, tuple[_Step, ...]], ...]
+    steps: tuple[tuple[bool, tuple[_PreparedStep, ...]], ...]
     outputs: tuple[int, ...]
 
 
 @lru_cache(maxsize=256)
-def _steps(program: Program, longest: int) -> _Steps:
+def _steps(program: Program, longest: int) -> _PreparedSteps:
     """The steps of a program. longest: the most rounds that a loop in it is likely to make."""
     places: dict[Any, int] = {}
     for variable in program.inputs:
@@ -247,30 +247,30 @@ def _steps(program: Program, longest: int) -> _Steps:
         for silent, equations in groupby(program.equations, _is_silent)
     ]
     values = tuple([literal.value for literal in literals])
-    return _Steps(values, tuple(steps), tuple(map(place, program.outputs)))
+    return _PreparedSteps(values, tuple(steps), tuple(map(place, program.outputs)))
 
 
 def _is_silent(equation: Equation) -> bool:
     return bool(equation.derived)
 
 
-def _step(equation: Equation, longest: int, place: Callable[[Any], int]) -> _Step:
+def _step(equation: Equation, longest: int, place: Callable[[Any], int]) -> _PreparedStep:
     primitive, params = equation.primitive, equation.params
     operands = tuple(map(place, equation.inputs))
     if primitive is SCAN:
         loop = equation.operation
-        return _Step(lambda *values: _with_rows(loop, values, longest), operands, True)
+        return _PreparedStep(lambda *values: _with_rows(loop, values, longest), operands, True)
     if primitive is WHILE:
         loop = equation.operation
-        return _Step(lambda *values: loop_results(loop, values, longest), operands, True)
+        return _PreparedStep(lambda *values: loop_results(loop, values, longest), operands, True)
     if primitive is SWITCH:
         branches = params["branches"]
-        return _Step(lambda *values: _branch(branches, values, longest), operands, True)
+        return _PreparedStep(lambda *values: _branch(branches, values, longest), operands, True)
     if primitive is CHECKPOINT:
         body = params["body"]
-        return _Step(lambda *values: _interpreted(body, values, longest), operands, True)
+        return _PreparedStep(lambda *values: _interpreted(body, values, longest), operands, True)
     run = partial(primitive.evaluate, **params) if params else primitive.evaluate
-    return _Step(run, operands, primitive.multiple)
+    return _PreparedStep(run, operands, primitive.multiple)
 
 
 def _branch(branches: Sequence[Program], values: Sequence[Any], longest: int) -> tuple[Any, ...]:

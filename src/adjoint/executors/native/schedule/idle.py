@@ -57,7 +57,7 @@ def idle_rounds(
     scheduler: Scheduler, ways: Mapping[int, Path], stored: Mapping[Variable, Any]
 ) -> dict[Loop, IdleRounds]:
     """The loops that have such rounds. stored: what has memory, and so is wanted in any case."""
-    search = _Search(scheduler, ways, stored)
+    search = _IdleSearch(scheduler, ways, stored)
     pairs = ((loop, search.of(loop)) for loop in _loops(scheduler.items))
     return {loop: idle for loop, idle in pairs if idle is not None}
 
@@ -69,7 +69,7 @@ def _loops(items: Sequence[Item]) -> Iterator[Loop]:
             yield from _loops(item.body)
 
 
-class _Search:
+class _IdleSearch:
     """Looks at the loops of one schedule."""
 
     def __init__(
