@@ -360,6 +360,11 @@ def test_effort_follows_the_text() -> None:
     assert effort_for(many) is Effort.LIGHT
     table = f'@table = internal constant [600000 x i8] c"{600_000 * "0"}"'
     assert effort_for(f"{table}\n{short}") is Effort.NORMAL
+    several = "".join(straight_line(1000).replace("@long", f"@long{i}") for i in range(2))
+    gather = "  %v = call <8 x double> @llvm.masked.gather.v8f64.v8p0(<8 x ptr> align 8 %p)\n"
+    assert effort_for(several) is Effort.LIGHT
+    assert effort_for(gather + several) is Effort.NORMAL
+    assert effort_for(gather + many) is Effort.LIGHT
 
 
 def test_long_blocks_are_not_scheduled_a_second_time() -> None:

@@ -10,6 +10,9 @@ from itertools import pairwise
 # functions of their own, and the rest runs about as fast as with more effort (79 programs: 0.6 %
 # slower in the median, 8 % at most).
 _SHORT_TEXT = 50_000
+# But what gathers the numbers of a vector from many places is worth to be moved out of a loop:
+# sums along both axes of x @ y.T, of 130 rows, took 7 times as long.
+_GATHER = re.compile(r"call [^@\n]*@llvm\.masked\.gather\.")
 # LLVM's scheduler and register allocator take more than linear time on long straight-line code: a
 # block of more characters than this, in a long text, is compiled with `Effort.QUICK` (8,000
 # instructions: 17 ms instead of 150).
@@ -38,7 +41,7 @@ class Effort(Enum):
 def effort_for(text: str) -> Effort:
     """The effort that a text is worth, if nobody says it: tables of numbers are no work."""
     text = _GLOBAL.sub("", text)
-    if len(text) <= _SHORT_TEXT:
+    if len(text) <= (_LONG_TEXT if _GATHER.search(text) else _SHORT_TEXT):
         return Effort.NORMAL
     long = len(text) > _LONG_TEXT and _longest_block(text) > _LONG_BLOCK
     return Effort.QUICK if long else Effort.LIGHT

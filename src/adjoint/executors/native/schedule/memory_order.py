@@ -39,6 +39,7 @@ from adjoint.primitives.structure.contraction import CONTRACT
 from adjoint.program import Variable
 
 LEAST: Final = 512  # numbers of an array from which it is worth while to think about it
+OFTEN: Final = 64  # so often small arrays are walked for which it is worth while as well
 # Cycles for each number, if the numbers of a vector are neighbours, and if they are not; and what
 # it costs more where each vector is on another page, of more pages than processors know well.
 NEIGHBOUR: Final = 0.25
@@ -197,7 +198,8 @@ class MemoryOrders:
 
     def _offers(self, variable: Variable) -> list[Order]:
         """Orders with the axis last along which lanes run, the one that is walked most first."""
-        if variable.type.size < LEAST or variable.type.ndim < 2:
+        often = sum(walk.count for walk in self.walks.get(variable, ()))
+        if max(variable.type.size, often / OFTEN) < LEAST or variable.type.ndim < 2:
             return []
         counts: dict[int, float] = {}
         for walk in self.walks.get(variable, ()):

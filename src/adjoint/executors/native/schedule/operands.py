@@ -30,7 +30,7 @@ from adjoint.program import Equation, Variable
 _Wanted = ArrayProduct | SquareSystem | RowRoutine | MatrixRoutine | LeastSquaresRoutine
 PRODUCT_WORK: Final = 256  # multiplications from which a product is left to its own routine
 LARGE_RESULT: Final = 1 << 15  # numbers that are not kept near while they are read again
-LEAST_SIDE: Final = 64  # rows and columns of it, so that lanes and the rounds around them are full
+LEAST_ROWS: Final = 64  # of it, with which the lanes of loops are full
 LONGEST_ROW: Final = 128  # of a matrix whose products with vectors are left to a routine
 
 
@@ -51,7 +51,8 @@ def is_product(equation: Equation, given: Sequence[Access | None], whole: bool) 
     summed = prod(n for letter, n in lengths.items() if letter not in result)
     rows = prod(n for letter, n in lengths.items() if letter not in right)
     columns = prod(n for letter, n in lengths.items() if letter not in left)
-    large = equation.outputs[0].type.size >= LARGE_RESULT and min(rows, columns) >= LEAST_SIDE
+    shape = equation.outputs[0].type.shape
+    large = prod(shape) >= LARGE_RESULT and prod(shape[:-1]) >= LEAST_ROWS
     streamed = large and not whole
     if summed < 3 or (streamed and summed <= LONGEST_SUMMED):
         return False
