@@ -101,17 +101,17 @@ class Uses:
 
     def __init__(self, program: Program) -> None:
         self.equations = program.equations
-        self.maker: dict[Variable, tuple[int, int]] = {}
-        self.users: dict[Variable, list[int]] = {}
-        for number, equation in enumerate(program.equations):
-            for atom in equation.inputs:
-                if isinstance(atom, Variable):
-                    self.users.setdefault(atom, []).append(number)
-            for place, variable in enumerate(equation.outputs):
-                self.maker[variable] = (number, place)
-        for atom in program.outputs:
-            if isinstance(atom, Variable):
-                self.users.setdefault(atom, []).append(len(program.equations))
+        self.last: dict[Atom, int] = {
+            atom: number
+            for number, equation in enumerate(program.equations)
+            for atom in equation.inputs
+        }
+        self.last.update(dict.fromkeys(program.outputs, len(program.equations)))
+        self.maker: dict[Variable, tuple[int, int]] = {
+            variable: (number, place)
+            for number, equation in enumerate(program.equations)
+            for place, variable in enumerate(equation.outputs)
+        }
 
 
 class _Broken(Exception):
@@ -178,12 +178,8 @@ def block_at(uses: Uses, start: int, rounds: int, period: int) -> RepeatedBlock:
     indices: dict[int, dict[int, tuple[int, ...]]] = {}
     for place in range(period):
         own = equations[start + place : start + rounds * period : period]
-        sources.append(
-            [
-                _source(uses, [equation.inputs[number] for equation in own], start, place, period)
-                for number in range(len(own[0].inputs))
-            ]
-        )
+        operands = zip(*(equation.inputs for equation in own), strict=True)
+        sources.append([_source(uses, atoms, start, place, period) for atoms in operands])
         if own[0].primitive in INDEXED:
             varying_numbers = _index_of(own)
             if varying_numbers:
@@ -208,11 +204,11 @@ def _source(uses: Uses, atoms: Sequence[Atom], start: int, place: int, period: i
     lag = -lag
     if lag > _DEEPEST:
         raise _Broken(len(atoms), 0)
-    for k in range(len(atoms) - 1, lag - 1, -1):
-        atom = atoms[k]
-        assert isinstance(atom, Variable)
-        if uses.maker.get(atom) != (start + place + k * period - delta, result):
-            raise _Broken(k + 1 - lag, 0)
+    first = start + place + lag * period - delta
+    made = [equation.outputs[result] for equation in uses.equations[first : maker[0] + 1 : period]]
+    if list(atoms[lag:]) != made:
+        last = max(k for k, variable in enumerate(made) if atoms[lag + k] is not variable)
+        raise _Broken(last + 1, 0)
     if not lag:
         return Within(inner, result)
     begun = _begun(uses, atoms[:lag], start, period)
@@ -277,10 +273,10 @@ def _index_of(own: Sequence[Equation]) -> dict[int, tuple[int, ...]]:
 
 def _find_used(uses: Uses, block: RepeatedBlock) -> None:
     """Find the results that are used after the block."""
-    for k in range(block.rounds):
-        begin = block.start + k * block.period
-        for place in range(block.period):
-            for result, variable in enumerate(uses.equations[begin + place].outputs):
-                users = uses.users.get(variable)
-                if users and users[-1] >= block.stop:
-                    block.used.setdefault((place, result), []).append(k)
+    last, stop = uses.last, block.stop
+    for place in range(block.period):
+        own = uses.equations[block.start + place : stop : block.period]
+        for result in range(len(own[0].outputs)):
+            used = [k for k, x in enumerate(own) if last.get(x.outputs[result], -1) >= stop]
+            if used:
+                block.used[place, result] = used
