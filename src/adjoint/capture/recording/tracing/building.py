@@ -216,20 +216,20 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     known: dict[Any, tuple[Variable, ...]] = {}
     records, types, starts = trace.records, trace.types, [*trace.starts, len(trace.types)]
     append = builder.equations.append
+    quiet = needed.quiet
     for number in needed.records:
         head, *slots = records[number]
         operands = tuple([atoms[slot] for slot in slots])
-        quiet = needed.quiet.get(number, False)
-        key = (head, quiet, operands) if repeats else number
-        results = known.get(key)
-        first = starts[number]
+        mark = quiet.get(number, False)
+        first, end = starts[number], starts[number + 1]
+        results = known.get((head, mark, operands)) if repeats else None
         if results is None:
-            results = tuple(map(Variable, types[first : starts[number + 1]]))
-            append(Equation(head, operands, results, number, quiet))
+            results = tuple(map(Variable, types[first:end]))
+            append(Equation(head, operands, results, number, mark))
             if repeats:
-                known[key] = results
-        if len(results) == 1:
-            (atoms[first],) = results
+                known[head, mark, operands] = results
+        if end - first == 1:
+            atoms[first] = results[0]
         else:
             atoms.update(enumerate(results, first))
     return builder.build([atoms[slot] for slot in outputs])
