@@ -104,7 +104,8 @@ def _sliced(trace: Trace, outputs: tuple[int, ...]) -> Needed:
     kept = [records[number] for number in numbers]
     operands = list(chain.from_iterable([record[1:] for record in kept]))
     lifted, merged = _lifted(trace), _merged(trace, live)
-    used = lifted if _draws(trace) else dict.fromkeys((*operands, *outputs))
+    named = lifted.keys() | merged.keys()  # of many operands, few
+    used = lifted if _draws(trace) else [x for x in (*operands, *outputs) if x in named]
     slots = [slot for slot in dict.fromkeys(merged.get(x, x) for x in used) if slot in lifted]
     names = _names(trace, live, slots)
     quiet = _quiet(trace, numbers)
