@@ -205,9 +205,11 @@ def _source(uses: Uses, atoms: Sequence[Atom], start: int, place: int, period: i
     if lag > _DEEPEST:
         raise _Broken(len(atoms), 0)
     first = start + place + lag * period - delta
-    made = [equation.outputs[result] for equation in uses.equations[first : maker[0] + 1 : period]]
-    if list(atoms[lag:]) != made:
-        last = max(k for k, variable in enumerate(made) if atoms[lag + k] is not variable)
+    outputs = [
+        equation.outputs[result] for equation in uses.equations[first : maker[0] + 1 : period]
+    ]
+    if list(atoms[lag:]) != outputs:
+        last = max(k for k, variable in enumerate(outputs) if atoms[lag + k] is not variable)
         raise _Broken(last + 1, 0)
     if not lag:
         return Within(inner, result)
