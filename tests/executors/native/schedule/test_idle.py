@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.executors.native.graph import masks
+from adjoint.executors.native.graph.indices import Access
 from adjoint.executors.native.schedule import planning
 from adjoint.executors.native.schedule.layout import Layout
 
@@ -188,3 +190,25 @@ def test_what_loops_would_have_to_store_is_a_product(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(ad.jit(narrow)(y[:10], long), narrow(y[:10], long), rtol=1e-12)
     assert len(layouts) >= 2
     assert all(layout.routines for layout in layouts)
+
+
+def test_factors_that_meet_in_many_ways_are_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[Access] = []
+    before = masks.producer_of
+
+    def noted(graph: Any, access: Access, kind: Any) -> Any:
+        looked_at.append(access)
+        return before(graph, access, kind)
+
+    monkeypatch.setattr(masks, "producer_of", noted)
+
+    def powers(x: Any, y: Any) -> Any:
+        for step in range(16):  # 65 536 ways to the first of the factors
+            y = y * (y * 0.5) if step % 2 else y * y * 1.5
+        return np.sum(np.exp(x @ y.T))
+
+    x, y = np.ones((500, 3)), np.full((70, 3), 0.5)
+    np.testing.assert_allclose(ad.jit(powers)(x, y), powers(x, y))
+    assert len(looked_at) < 5000

@@ -6,7 +6,8 @@ is 0 where a comparison with the minimum is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,15 +42,36 @@ def reads_rarely(graph: Graph, operands: Sequence[Access], labels: Sequence[Labe
     return any(not own.isdisjoint(rare.labels) for rare in rare_masks(graph, factors))
 
 
-def factors_of(graph: Graph, access: Access) -> Iterator[Access]:
-    """What is multiplied to what is read, but for the sign."""
+def factors_of(graph: Graph, access: Access) -> list[Access]:
+    """What is multiplied to what is read, each once, but for the sign."""
+    factors: dict[Access, None] = {}
+    for reached in reached_from(access, partial(_multiplied, graph)):
+        if not _multiplied(graph, reached):
+            factors[reached] = None
+    return list(factors)
+
+
+def _multiplied(graph: Graph, access: Access) -> Sequence[Access]:
+    """The operands, if it is a product or a negative."""
     node = producer_of(graph, access, Kind.POINTWISE)
     primitive = node.equation.primitive if node is not None and node.equation else None
     if node is None or primitive not in (*PRODUCTS, *SIGNS):
-        yield access.renamed()
-        return
-    for operand in operands_of(node, access):
-        yield from factors_of(graph, operand)
+        return ()
+    return operands_of(node, access)
+
+
+def reached_from(
+    access: Access, following: Callable[[Access], Sequence[Access]]
+) -> dict[Access, None]:
+    """An access, those that follow it, and so on: each once, however many ways lead there."""
+    reached: dict[Access, None] = {}
+    waiting = [access.renamed()]
+    while waiting:
+        here = waiting.pop()
+        if here not in reached:
+            reached[here] = None
+            waiting += [further.renamed() for further in following(here)]
+    return reached
 
 
 def rare_masks(graph: Graph, factors: Sequence[Access]) -> Iterator[RareMask]:

@@ -25,6 +25,7 @@ from adjoint.executors.native.graph.masks import (
     operands_of,
     producer_of,
     rare_masks,
+    reached_from,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
 from adjoint.executors.native.schedule.order import Item, Loop, Path, Scheduler
@@ -104,18 +105,18 @@ class _IdleSearch:
 
     def _first(self, nodes: Sequence[ArrayNode], accesses: Sequence[Access]) -> int:
         """How many of the nodes of a loop come before all is known that is to be read."""
-        sources = [access.source for access in accesses]
-        first = 0
-        while sources:
-            source = sources.pop()
-            node = None if isinstance(source, Literal) else self.graph.producers.get(source)
-            if node is None:
-                continue
-            if node in nodes:
-                first = max(first, nodes.index(node) + 1)
-            elif source in self.inlined:
-                sources += [access.source for access in node.reads()]
-        return first
+        places = {node.number: place for place, node in enumerate(nodes)}
+
+        def read(access: Access) -> Sequence[Access]:
+            source = access.source
+            if isinstance(source, Literal) or source not in self.inlined:
+                return ()
+            return self.graph.producers[source].reads()
+
+        sources = {x.source for access in accesses for x in reached_from(access, read)}
+        variables = [source for source in sources if isinstance(source, Variable)]
+        makers = [self.graph.producers.get(variable) for variable in variables]
+        return max((places.get(node.number, -1) + 1 for node in makers if node), default=0)
 
     def _only_adds(self, node: ArrayNode, label: Label) -> bool:
         """Whether a node of the loop is a sum in memory, or nothing but such sums read it."""
@@ -129,7 +130,7 @@ class _IdleSearch:
         self, rare: RareMask, products: Sequence[Sequence[Access]], label: Label
     ) -> tuple[Access, ...] | None:
         """What has to be finite for a false mask to make all products nought; None if unknown."""
-        together = set(self._finite_with(rare.compared))
+        together = reached_from(rare.compared, self._finite_with)
         asked = [rare.compared]
         for factors in products:
             rest = [factor for factor in factors if mask_of(self.graph, factor) != rare.mask]
@@ -146,18 +147,16 @@ class _IdleSearch:
         own = any(label in access.labels() or _is_written_out(access) for access in others)
         return tuple(asked) if len(asked) <= _MOST_ASKED and not own else None
 
-    def _finite_with(self, access: Access) -> Iterator[Access]:
-        """What is finite where this is, all that is added up in sums with it."""
-        yield access.renamed()
+    def _finite_with(self, access: Access) -> Sequence[Access]:
+        """What is finite where this is: what it is a product or sum of, and all terms of sums."""
         node = producer_of(self.graph, access, Kind.POINTWISE)
         primitive = None if node is None or node.equation is None else node.equation.primitive
         if node is not None and primitive in _FINITE_TOGETHER:
-            for operand in operands_of(node, access):
-                yield from self._finite_with(operand)
+            return operands_of(node, access)
         node = producer_of(self.graph, access, Kind.REDUCE)
-        if node is not None and node.combine == "sum" and access.renamed().terms == node.terms():
-            for operand in node.accesses:
-                yield from self._finite_with(operand)
+        if node is not None and node.combine == "sum" and access.terms == node.terms():
+            return node.accesses
+        return ()
 
 
 def _is_written_out(access: Access) -> bool:
