@@ -212,3 +212,24 @@ def test_factors_that_meet_in_many_ways_are_looked_at_once(
     x, y = np.ones((500, 3)), np.full((70, 3), 0.5)
     np.testing.assert_allclose(ad.jit(powers)(x, y), powers(x, y))
     assert len(looked_at) < 5000
+
+
+def test_steps_that_read_the_one_before_twice_are_not_computed_where_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layouts = _layouts(monkeypatch)
+
+    def steps(centres: Any, points: Any) -> Any:
+        distances = np.sum((points[:, None, :] - centres) ** 2, axis=2)
+        for step in range(14):
+            more = distances + 1 if step % 2 else distances - 1
+            distances = distances - 0.01 * distances * more
+        return np.sum(np.min(distances, axis=1))
+
+    random = np.random.default_rng(0)
+    centres, points = random.normal(size=(64, 4)), random.normal(size=(500, 4))
+    ad.jit(ad.grad(steps))(centres, points)
+    for layout in layouts:
+        scheduler = layout.scheduler
+        inlined = [scheduler.graph.producers[variable] for variable in scheduler.inlined]
+        assert all(len(scheduler.reads(n)) <= planning.MOST_READ_AGAIN for n in inlined)

@@ -51,6 +51,9 @@ from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
 LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
+# Numbers in memory that one which is computed where it is read may take, through others like it:
+# of steps that each read the one before twice, there are twice as many with every step.
+MOST_READ_AGAIN: Final = 32
 MOST_ROUNDS: Final = 4
 PAUSED_TIME: Final = 5_000_000.0  # nanoseconds of a region after which signals are seen to
 COPIED: Final = 1024  # bytes of a carried array that is copied from one place to another
@@ -373,11 +376,20 @@ def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     overwritten = set(takes.values())
     for _ in range(MOST_ROUNDS if has_loops(scheduler) else 0):
         more = _cheap(graph, scheduler, overwritten)
-        if not more:
+        if not more or _most_read(graph, inlined | more) > MOST_READ_AGAIN:
             break
         inlined |= more
         scheduler = Scheduler(graph, lanes_for, inlined, takes)
     return scheduler
+
+
+def _most_read(graph: Graph, inlined: Collection[Variable]) -> int:
+    """The most numbers that one reads which is computed where it is read, through others too."""
+    counts: dict[Variable | Literal, int] = {}
+    for node in graph.nodes:
+        if node.output in inlined:
+            counts[node.output] = sum(counts.get(access.source, 1) for access in node.reads())
+    return max(counts.values(), default=0)
 
 
 def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
