@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from adjoint.base.arrays import ArrayType, array_type
+from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import bare, simplify
 from adjoint.optimise.factors import move_factors
+from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.moving import sum_axes
 from adjoint.program import Literal, Program
 from adjoint.transforms import jvp, vjp
@@ -114,3 +118,74 @@ def test_a_factor_goes_into_several_products_once() -> None:
     expected = [2 * x * u * factor for factor in (y, y**2, np.sin(y))]
     for one, other in zip(run(slopes, x, y, u), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def product(x: Any, a: Any) -> Any:
+    return contract(x, a, "ab,bc->ac")
+
+
+def _batch(x: Any, a: Any) -> Any:
+    return sum_axes(contract(x, a, "abc,acd->abd"), (0, 1))
+
+
+# Functions of arrays, and the most numbers that a product in their slopes has.
+SUMS_OF_PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[ArrayType, ...], int]] = {
+    "rows": (lambda x, a: sum_axes(product(np.sin(x), a), (0,)), (f8(50, 3), f8(3, 4)), 4),
+    "all": (lambda x, a: sum_axes(product(np.sin(x), np.cos(a)), (0, 1)), (f8(50, 3), f8(3, 9)), 1),
+    "a batch": (_batch, (f8(5, 7, 3), f8(5, 3, 4)), 4),
+    "terms": (
+        lambda x, a: sum_axes(product(np.sin(x), a) - product(np.cos(x), a) + np.exp(x), (0,)),
+        (f8(50, 3), f8(3, 3)),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS_OF_PRODUCTS)
+def test_rows_of_a_product_that_are_added_up_are_added_up_before_it(name: str) -> None:
+    function, types, most = SUMS_OF_PRODUCTS[name]
+    program = program_of(function, *types)
+    whole = jvp(program, [True] * len(types))
+    slope = derived(function, *types)
+    sizes = [e.outputs[0].type.size for e in slope.equations if e.primitive.name == "contract"]
+    assert sizes
+    assert max(sizes) <= most, slope
+    random = np.random.default_rng(0)
+    values = [random.normal(size=type_.shape) for type_ in 2 * types]
+    _, expected = NumpyExecutor().compile(whole, Needs()).run(*values)
+    np.testing.assert_allclose(run(slope, *values), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_product_that_something_else_reads_stays_whole() -> None:
+    def function(x: Any, a: Any) -> tuple[Any, Any]:
+        rows = product(np.sin(x), a)
+        return sum_axes(rows, (0,)), np.square(rows)
+
+    program = program_of(function, f8(50, 3), f8(3, 4))
+    whole = jvp(program, [True, False])
+    slopes = bare(simplify(Program(whole.inputs, whole.equations, whole.outputs[2:])))
+    shapes = [e.outputs[0].type.shape for e in slopes.equations if e.primitive.name == "contract"]
+    assert shapes == [(50, 4), (50, 4)]  # the value, which the square needs, and its slope
+
+
+def test_a_product_of_two_widths_is_summed_in_the_wider() -> None:
+    """In float32, 2**24 + 1 is 2**24: such factors are not added up themselves."""
+    narrow = array_type((3, 1), np.dtype(np.float32))
+    program = derived(lambda x, a: sum_axes(product(x, a), (0,)), narrow, f8(1, 1))
+    x, a = np.ones((3, 1), np.float32), np.ones((1, 1))
+    u = np.array([[2.0**24], [1.0], [1.0]], np.float32)
+    assert run(program, x, a, u, 0 * a) == 2.0**24 + 2
+
+
+def test_sums_go_through_any_number_of_products() -> None:
+    def function(x: Any, *factors: Any) -> Any:
+        for factor in factors:
+            x = product(x, factor)
+        return sum_axes(x, (0,))
+
+    count = 1500
+    program = program_of(function, f8(50, 2), *[f8(2, 2)] * count)
+    whole = jvp(program, [True, *[False] * count])
+    slope = bare(simplify(Program(whole.inputs, whole.equations, whole.outputs[1:])))
+    assert len(slope) == count + 1
+    assert slope.equations[-1].outputs[0].type.shape == (2,)

@@ -5,7 +5,7 @@ array. Here every derived value is kept as a number times another value; the num
 with each other, pass through all that is linear, and are written out where the array is small, or
 not at all when a sum of terms has them in common. A value that goes into several products takes its
 number along, so that not each of them is multiplied by it. A sum of products becomes one
-contraction.
+contraction, and rows of a product of matrices that are only added up are added up before it.
 
 Not exact: products are rounded in another order. It touches nothing that the user wrote.
 """
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from adjoint.primitives.declaration import PRIMITIVES
+from adjoint.primitives.declaration import PRIMITIVES, Primitive
 from adjoint.primitives.elementwise.declaring import SCALE
-from adjoint.primitives.structure.contraction import CONTRACT
+from adjoint.primitives.structure.contraction import CONTRACT, canonical, split_spec
 from adjoint.primitives.structure.moving import BROADCAST, RESHAPE, SUM, TRANSPOSE
 from adjoint.primitives.structure.slicing import SLICE
 from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, operation
@@ -30,6 +31,7 @@ NEGATIVE, MULTIPLY = PRIMITIVES["negative"], PRIMITIVES["multiply"]
 _LINEAR = frozenset({SUM, TRANSPOSE, RESHAPE, BROADCAST, SLICE})
 _PRODUCTS = frozenset({SCALE, MULTIPLY, CONTRACT})
 _EXACT = 2**53  # up to which doubles hold every integer
+_DEEPEST = 64  # products that a sum goes through, each a few calls of Python deep
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Number = int | float
@@ -54,6 +56,10 @@ class _Mover:
         self.terms: dict[Variable, Term] = {}
         self.written: dict[Variable, Atom] = {}
         self.equation_of: dict[Variable, Equation] = {}
+        read = chain(*(equation.inputs for equation in program.equations), program.outputs)
+        self.uses = Counter(atom for atom in read if isinstance(atom, Variable))
+        self.depth = 0  # of products whose factors are being summed
+        self.shared: set[Atom] = set()  # values of the new program that are read more than once
         self.products = Counter(
             atom
             for equation in program.equations
@@ -74,12 +80,29 @@ class _Mover:
                 operands = [self.write(atom) for atom in equation.inputs]
                 results = self.emit(equation.operation, operands)
                 for variable, result in zip(equation.outputs, results, strict=True):
-                    self.terms[variable] = (1, result)
+                    self.remember(variable, (1, result))
             else:
                 (variable,) = equation.outputs
-                self.terms[variable] = self.settled(term, self.products[variable])
+                self.remember(variable, self.settled(term, self.products[variable]))
         self.builder.derived = True
         return self.builder.build([self.write(atom) for atom in self.program.outputs])
+
+    def remember(self, variable: Variable, term: Term) -> None:
+        """What a variable of the program is in the new one."""
+        self.terms[variable] = term
+        if self.uses[variable] > 1:
+            self.shared.add(term[1])
+
+    def derived(self, atom: Atom, *primitives: Primitive) -> Equation | None:
+        """The derived equation that has this result, if it is of one of these primitives."""
+        equation = self.equation_of.get(atom) if isinstance(atom, Variable) else None
+        if equation is None or not equation.transformed or equation.primitive not in primitives:
+            return None
+        return equation
+
+    def read_once(self, atom: Atom, *primitives: Primitive) -> Equation | None:
+        """The same, where nothing else reads the result."""
+        return None if atom in self.shared else self.derived(atom, *primitives)
 
     def term(self, atom: Atom) -> Term:
         """An operand as a number times a value."""
@@ -103,6 +126,14 @@ class _Mover:
         if number == -1:
             return self.one(NEGATIVE, value)
         return self.one(MULTIPLY, Literal(number), value)
+
+    def added(self, terms: list[Term]) -> Atom:
+        """The sum of terms in their order; their numbers are 1 or -1."""
+        (number, total), *rest = terms
+        total = self.times(number, total)
+        for number, value in rest:
+            total = self.one(ADD if number == 1 else SUBTRACT, total, value)
+        return total
 
     def write(self, atom: Atom) -> Atom:
         """An operand written out, once."""
@@ -190,21 +221,23 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
 
 def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
     """A sum over axes: single numbers leave it, sums of sums are one, products are contracted."""
-    source = mover.equation_of.get(value) if isinstance(value, Variable) else None
-    if source is not None and source.transformed and source.primitive in (SCALE, MULTIPLY):
+    source = mover.derived(value, SCALE, MULTIPLY)
+    if source is not None:
         for factor, other in (source.inputs, source.inputs[::-1]):
             single = factor.type.ndim == 0 and not factor.type.weak
             if single and other.type is value.type:
                 return mover.one(SCALE, factor, _sum(mover, other, axes))
-    if source is not None and source.transformed and source.primitive is SCALE:
+    if source is not None and source.primitive is SCALE:
         scaled = _with_factor_outside(mover, source, axes)
         if scaled is not None:
             return scaled
-    if source is not None and source.transformed and source.primitive is SUM:
+    source = mover.derived(value, SUM)
+    if source is not None:
         (inner,), gone = source.inputs, source.params["axes"]
         left = [axis for axis in range(inner.type.ndim) if axis not in gone]
         return _sum(mover, inner, tuple(sorted((*gone, *(left[axis] for axis in axes)))))
-    return _as_contraction(mover, value, axes) or mover.one(SUM, value, axes=axes)
+    shorter = _as_contraction(mover, value, axes) or _with_factors_summed(mover, value, axes)
+    return shorter or _with_products_apart(mover, value, axes) or mover.one(SUM, value, axes=axes)
 
 
 def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...]) -> Atom | None:
@@ -232,8 +265,8 @@ def _with_factor_outside(mover: _Mover, source: Equation, axes: tuple[int, ...])
 
 def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
     """The sum of all entries of a product of two arrays, without the array in between."""
-    source = mover.equation_of.get(value) if isinstance(value, Variable) else None
-    if source is None or source.primitive is not SCALE or not source.transformed:
+    source = mover.derived(value, SCALE)
+    if source is None:
         return None
     x, y = source.inputs
     whole = len(axes) == value.type.ndim > 0
@@ -241,6 +274,55 @@ def _as_contraction(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom |
         return None
     labels = _LETTERS[: value.type.ndim]
     return mover.one(CONTRACT, x, y, spec=f"{labels},{labels}->")
+
+
+def _with_factors_summed(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
+    """The sum of a product of matrices that nothing else reads: its factors are added up first.
+
+    Of `sum(R @ A, 0) = sum(R, 0) @ A` one row goes into the product, and not each of them. None
+    where a factor is narrower than the product, which sums in its own dtype.
+    """
+    product = mover.read_once(value, CONTRACT)
+    if product is None or value.type.dtype.kind not in "fc" or not value.type.size:
+        return None
+    if mover.depth == _DEEPEST:
+        return None
+    left, right, result = split_spec(product.params["spec"])
+    gone = {result[axis] for axis in axes}
+    factors, specs = [], []
+    for atom, own, others in zip(product.inputs, (left, right), (right, left), strict=True):
+        alone = tuple(axis for axis, label in enumerate(own) if label in gone - set(others))
+        if alone and (atom.type.dtype != value.type.dtype or not isinstance(atom, Variable)):
+            return None
+        mover.depth += 1
+        factors.append(_sum(mover, atom, alone) if alone else atom)
+        mover.depth -= 1
+        specs.append("".join(label for axis, label in enumerate(own) if axis not in alone))
+    kept = "".join(label for label in result if label not in gone)
+    return mover.one(CONTRACT, *factors, spec=canonical(f"{','.join(specs)}->{kept}"))
+
+
+def _with_products_apart(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom | None:
+    """The sum of terms, products of matrices among them: each of those is summed by itself."""
+    if mover.read_once(value, ADD, SUBTRACT) is None:
+        return None
+    products: list[Term] = []
+    others: list[Term] = []
+    waiting: list[Term] = [(1, value)]
+    while waiting:
+        number, atom = waiting.pop()
+        terms = mover.read_once(atom, ADD, SUBTRACT)
+        if terms is not None and all(term.type is value.type for term in terms.inputs):
+            second = number if terms.primitive is ADD else -number
+            waiting += [(second, terms.inputs[1]), (number, terms.inputs[0])]
+        else:
+            (products if mover.read_once(atom, CONTRACT) else others).append((number, atom))
+    if not products:
+        return None
+    sums = [(number, _sum(mover, atom, axes)) for number, atom in products]
+    if others:
+        sums.insert(0, (1, _sum(mover, mover.added(others), axes)))
+    return mover.added(sums)
 
 
 def _contraction(mover: _Mover, equation: Equation) -> Term | None:

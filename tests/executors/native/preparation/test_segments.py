@@ -9,8 +9,8 @@ import pytest
 
 from adjoint.base.arrays import array_type
 from adjoint.executors.interface import Executable, Needs
-from adjoint.executors.native.emission import tables
 from adjoint.executors.native.executor import NativeExecutor
+from adjoint.executors.native.lowering import tables
 from adjoint.executors.native.preparation.segments import OF_LARGE_ARRAYS, OF_SMALL_ARRAYS, cut
 from adjoint.loops.bodies import interpreted
 from adjoint.primitives import UFUNCS

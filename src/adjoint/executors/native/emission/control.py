@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from adjoint.executors.native.emission.memory import Frame, Memory
+from adjoint.executors.native.emission.indices import Frame
+from adjoint.executors.native.emission.memory import Memory
 from adjoint.executors.native.graph.indices import Label
 from adjoint.executors.native.machine.module import Block
 

@@ -27,8 +27,8 @@ from adjoint.executors.native.emission.carrying import (
     write_row,
 )
 from adjoint.executors.native.emission.dividing import DividedLoop
+from adjoint.executors.native.emission.indices import INDEX
 from adjoint.executors.native.emission.last_written import LastWritten, watched
-from adjoint.executors.native.emission.memory import INDEX
 from adjoint.executors.native.emission.writer import Writer
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
 from adjoint.executors.native.machine.module import (

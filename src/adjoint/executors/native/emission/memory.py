@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adjoint.executors.native.emission.fetching import fetch_ahead
+from adjoint.executors.native.emission.indices import INDEX, Indices, lane_steps
 from adjoint.executors.native.emission.last_written import LastWritten
 from adjoint.executors.native.graph.indices import (
-    Dynamic,
-    IndexGuard,
-    Label,
-    Quotient,
-    SortedTerm,
     Term,
     recombined,
     sort_term,
@@ -30,34 +27,6 @@ from adjoint.executors.native.machine.module import (
 from adjoint.executors.native.schedule.storage import MemoryPlace
 from adjoint.program import Variable
 
-INDEX = np.dtype(np.int64)
-
-
-@dataclass
-class Frame:
-    """One loop while it is written, or the whole function.
-
-    position: the value of the label, or that of its first lane. within: the least and the greatest
-    value that the label has here, in any lane, if more than its extent is known. fresh: where there
-    are lanes, which of them have not been computed by the round before; None for all. registers:
-    the values known in it, by variable and unrolled indices. along: results that were computed
-    along with others, by primitive and operand. truths: of guards, by what they ask of which index.
-    """
-
-    label: Label | None = None
-    lanes: int = 0
-    position: str = "0"
-    within: tuple[int, int] | None = None
-    fresh: Value | None = None
-    registers: dict[Variable, dict[tuple[int, ...], Value]] = field(default_factory=dict)
-    pointers: dict[Any, str] = field(default_factory=dict)
-    loads: dict[Any, Value] = field(default_factory=dict)
-    splats: dict[Value, Value] = field(default_factory=dict)
-    reciprocals: dict[Value, Value] = field(default_factory=dict)
-    along: dict[tuple[str, Value], Value] = field(default_factory=dict)
-    indices: dict[Any, Value] = field(default_factory=dict)
-    truths: dict[Any, Value] = field(default_factory=dict)
-
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -71,136 +40,20 @@ class Address:
     vector: str = ""
 
 
-class Memory:
+class Memory(Indices):
     """Writes the accesses to arrays of one function.
 
-    bases: the pointer of each place. frames: the loops that are open, innermost last. unrolled:
-    the values of the labels that are written out. dynamic: the values of index arrays. workspace:
-    where it begins. last_written: the entries written last of arrays that a loop fills. gathered:
-    of how many lanes gathers have been written.
+    bases: the pointer of each place. workspace: where it begins. last_written: the entries written
+    last of arrays that a loop fills. gathered: of how many lanes gathers have been written.
     """
 
     def __init__(self, block: Block, places: dict[Variable, MemoryPlace]) -> None:
-        self.block = block
+        super().__init__(block)
         self.places = places
         self.bases: dict[Variable, str] = {}
-        self.frames: list[Frame] = [Frame()]
-        self.unrolled: dict[Label, int] = {}
-        self.dynamic: dict[Dynamic, Value] = {}
         self.workspace = "%workspace"
         self.last_written: Mapping[Variable, LastWritten] = {}
         self.gathered: set[int] = set()
-        self._sorted_terms: dict[Any, SortedTerm] = {}
-
-    # --- loops ------------------------------------------------------------------------------------
-
-    @property
-    def frame(self) -> Frame:
-        """The innermost loop."""
-        return self.frames[-1]
-
-    def lane_frame(self) -> Frame | None:
-        """The open loop that has lanes."""
-        return next((frame for frame in self.frames if frame.lanes), None)
-
-    def splat(self, value: Value, lanes: int) -> Value:
-        """The value in every lane, once in each loop."""
-        if not lanes or value.lanes:
-            return value
-        vector = self.frame.splats.get(value)
-        if vector is None:
-            vector = self.frame.splats[value] = self.block.splat(value, lanes)
-        return vector
-
-    # --- indices ----------------------------------------------------------------------------------
-
-    def _evaluate(
-        self, sorted_term: SortedTerm
-    ) -> tuple[int, list[tuple[str, int]], int, list[tuple[str, int]]]:
-        """A number, multiples of scalars, a stride between lanes, multiples of vectors."""
-        constant_part = sorted_term.offset
-        for label, factor in sorted_term.unrolled:
-            constant_part += factor * self.unrolled[label]
-        scalars: list[tuple[str, int]] = []
-        stride = 0
-        for label, factor in sorted_term.rolled:
-            for frame in self.frames:
-                if frame.label is label:
-                    scalars.append((frame.position, factor))
-                    if frame.lanes:
-                        stride = factor
-                    break
-            else:
-                raise AssertionError(f"{label} is used outside of its loop")
-        vectors: list[tuple[str, int]] = []
-        for atom, factor in sorted_term.odd:
-            value = self._odd(atom)
-            (vectors if value.lanes else scalars).append((value.text, factor))
-        return constant_part, scalars, stride, vectors
-
-    def _odd(self, atom: Quotient | Dynamic) -> Value:
-        if isinstance(atom, Dynamic):
-            return self.dynamic[atom]
-        value = self.index(atom.term)
-        wide = vector_type("i64", value.lanes)
-        text = value.text
-        for operation, number in (("sdiv", atom.divisor), ("srem", atom.modulus)):
-            if number > 1:
-                by = self.block.splat(constant(number, INDEX), value.lanes).text
-                text = self.block.op(f"{operation} {wide} {text}, {by}")
-        return Value((text,), INDEX, value.lanes)
-
-    def index(self, term: Term) -> Value:
-        """The value of a term: an i64, or a vector of them where the lanes differ."""
-        parts = self._evaluate(self._sorted(term))
-        number, scalars, stride, vectors = parts
-        lane_frame = self.lane_frame()
-        if not (stride or vectors) or lane_frame is None:
-            return Value((self._sum(number, scalars),), INDEX)
-        key = number, tuple(scalars), stride, tuple(vectors)
-        known = self.frame.indices.get(key)
-        if known is None:
-            known = self.frame.indices[key] = self._in_lanes(*parts, lane_frame.lanes)
-        return known
-
-    def _in_lanes(
-        self,
-        number: int,
-        scalars: Sequence[tuple[str, int]],
-        stride: int,
-        vectors: Sequence[tuple[str, int]],
-        lanes: int,
-    ) -> Value:
-        """A term that differs from lane to lane, as `_evaluate` gives it."""
-        text = self._sum(number, scalars)
-        wide = vector_type("i64", lanes)
-        total = self.block.splat(Value((text,), INDEX), lanes).text
-        if stride:
-            total = self.block.op(f"add {wide} {total}, {_steps(stride, lanes)}")
-        for vector, factor in vectors:
-            total = self.block.op(f"add {wide} {total}, {self._multiple(vector, factor, lanes)}")
-        return Value((total,), INDEX, lanes)
-
-    def _sorted(self, term: Term) -> SortedTerm:
-        sorted_term = self._sorted_terms.get(term)
-        if sorted_term is None:
-            sorted_term = self._sorted_terms[term] = sort_term(term)
-        return sorted_term
-
-    def _multiple(self, text: str, factor: int, lanes: int = 0) -> str:
-        if factor == 1:
-            return text
-        by = self.block.splat(constant(factor, INDEX), lanes).text
-        return self.block.op(f"mul {vector_type('i64', lanes)} {text}, {by}")
-
-    def _sum(self, number: int, scalars: Sequence[tuple[str, int]]) -> str:
-        total = ""
-        for text, factor in scalars:
-            part = self._multiple(text, factor)
-            total = self.block.op(f"add i64 {total}, {part}") if total else part
-        if not total:
-            return str(number)
-        return self.block.op(f"add i64 {total}, {number}") if number else total
 
     def address(self, variable: Variable, place: MemoryPlace, terms: Sequence[Term]) -> Address:
         """Where a number of an array is; only the axes that the place has count."""
@@ -211,7 +64,7 @@ class Memory:
                 (terms[axis], s) for axis, s in zip(place.axes, place.strides, strict=True)
             )
             sorted_term = self._sorted_terms[key] = sort_term(recombined(flat))
-        number, scalars, stride, vectors = self._evaluate(sorted_term)
+        number, scalars, stride, vectors = self.evaluate(sorted_term)
         base = self.bases[variable]
         scalar = memory_type(variable.type.dtype)
         width = max(place.lanes, 1) * (2 if variable.type.dtype.kind == "c" else 1)
@@ -230,74 +83,11 @@ class Memory:
             return Address(base, stride)
         lanes = max(frame.lanes for frame in self.frames)
         wide = vector_type("i64", lanes)
-        offsets = _steps(stride, lanes)
+        offsets = lane_steps(stride, lanes)
         for vector, factor in vectors:
             part = self._multiple(vector, factor, lanes)
             offsets = self.block.op(f"add {wide} {offsets}, {part}")
         return Address(base, None, offsets)
-
-    # --- guards -----------------------------------------------------------------------------------
-
-    def holds(self, guards: Sequence[IndexGuard]) -> bool | Value:
-        """Whether all guards hold: known here, or an i1, or one for each lane."""
-        known = [guard.known(self._ranges(guard.term)) for guard in guards]
-        if False in known:
-            return False
-        held: Value | None = None
-        for guard, holds in zip(guards, known, strict=True):
-            if holds:
-                continue
-            value = self.index(guard.term)
-            key = value, guard.low, guard.high, guard.step
-            mask = self.frame.truths.get(key)
-            if mask is None:
-                mask = self.frame.truths[key] = self._truth(value, guard)
-            held = mask if held is None else self._both(held, mask)
-        return True if held is None else held
-
-    def _truth(self, value: Value, guard: IndexGuard) -> Value:
-        """Whether a guard holds of this value of its term."""
-        wide = vector_type("i64", value.lanes)
-
-        def number_text(number: int) -> str:
-            return self.block.splat(constant(number, INDEX), value.lanes).text
-
-        moved = self.block.op(f"sub {wide} {value.text}, {number_text(guard.low)}")
-        length = number_text(guard.high - guard.low)
-        text = self.block.op(f"icmp ult {wide} {moved}, {length}")
-        if guard.step > 1:
-            rest = self.block.op(f"urem {wide} {moved}, {number_text(guard.step)}")
-            even = self.block.op(f"icmp eq {wide} {rest}, {number_text(0)}")
-            text = self.block.op(f"and {vector_type('i1', value.lanes)} {text}, {even}")
-        return Value((text,), np.dtype(bool), value.lanes)
-
-    def _ranges(self, term: Term) -> dict[Label, tuple[int, int]]:
-        """The least and the greatest value of those labels of a term of which they are known."""
-        known = [(label, self.range_of(label)) for label in term.labels()]
-        return {label: within for label, within in known if within is not None}
-
-    def range_of(self, label: Label) -> tuple[int, int] | None:
-        """The least and the greatest value of a label here; None if it may have any."""
-        if label.unrolled:
-            return self.unrolled[label], self.unrolled[label]
-        frame = next((frame for frame in self.frames if frame.label is label), None)
-        return frame.within if frame is not None else None
-
-    def is_within(self, variable: Variable, terms: Sequence[Term]) -> bool:
-        """Whether terms are inside of an array whatever values their labels have here."""
-        for term, length in zip(terms, variable.type.shape, strict=True):
-            if any(isinstance(atom, Dynamic) for atom in term.atoms()):
-                return False
-            least, most = term.bounds(self._ranges(term))
-            if least < 0 or most >= length:
-                return False
-        return True
-
-    def _both(self, one: Value, other: Value) -> Value:
-        lanes = max(one.lanes, other.lanes)
-        one, other = self.block.splat(one, lanes), self.block.splat(other, lanes)
-        wide = vector_type("i1", lanes)
-        return Value((self.block.op(f"and {wide} {one.text}, {other.text}"),), one.dtype, lanes)
 
     # --- loads and stores -------------------------------------------------------------------------
 
@@ -317,9 +107,20 @@ class Memory:
         key = (variable, address, mask)
         loaded = self.frame.loads.get(key)
         if loaded is None:
+            self._fetch_ahead(variable, terms, address)
             loaded = self.load_at(variable.type.dtype, place, address, mask)
             self.frame.loads[key] = loaded
         return loaded
+
+    def _fetch_ahead(
+        self, variable: Variable, terms: Sequence[Term], address: Address, written: bool = False
+    ) -> None:
+        if address.stride == 1 and not self.places[variable].lanes:
+            where, labels = (
+                self._sorted_terms[variable, tuple(terms)],
+                [f.label for f in self.frames],
+            )
+            fetch_ahead(self.block, variable, where, address.pointer, labels, written)
 
     def load_at(
         self, dtype: np.dtype[Any], place: MemoryPlace, address: Address, mask: Value | None
@@ -408,7 +209,7 @@ class Memory:
         return self._gathered(
             scalar,
             self.block.op(
-                f"getelementptr {scalar}, <{lanes} x ptr> {apart}, {wide} {_steps(1, lanes)}"
+                f"getelementptr {scalar}, <{lanes} x ptr> {apart}, {wide} {lane_steps(1, lanes)}"
             ),
             lanes,
             mask,
@@ -430,7 +231,7 @@ class Memory:
     def _pointers(self, scalar: str, address: Address, lanes: int, parts: int, part: int) -> str:
         wide = vector_type("i64", lanes)
         if address.stride is not None:
-            steps = _steps(address.stride * parts, lanes, part)
+            steps = lane_steps(address.stride * parts, lanes, part)
         else:
             steps = address.vector
             if parts > 1:
@@ -462,6 +263,7 @@ class Memory:
         parts = len(value.parts)
         scalar = memory_type(dtype)
         tag = self._alias_tag(place.tag)
+        self._fetch_ahead(variable, terms, address, written=True)
         for part, text in enumerate(value.parts):
             if dtype.kind == "b":
                 to = vector_type("i8", value.lanes)
@@ -487,10 +289,6 @@ def _bytes(scalar: str) -> int:
 
 def _suffix(scalar: str) -> str:
     return {"float": "f32", "double": "f64"}.get(scalar, scalar)
-
-
-def _steps(stride: int, lanes: int, first: int = 0) -> str:
-    return "<" + ", ".join(f"i64 {first + lane * stride}" for lane in range(lanes)) + ">"
 
 
 def _true(lanes: int) -> str:

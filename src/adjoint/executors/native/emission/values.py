@@ -12,8 +12,9 @@ import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors.native.elements import Fault, convert, emit, emit_both
+from adjoint.executors.native.emission.indices import INDEX
 from adjoint.executors.native.emission.last_written import LastWritten
-from adjoint.executors.native.emission.memory import INDEX, Memory
+from adjoint.executors.native.emission.memory import Memory
 from adjoint.executors.native.graph.indices import Access, Dynamic, Label, Term
 from adjoint.executors.native.graph.nodes import REDUCTIONS, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.quotients import is_quotient, shared_divisors

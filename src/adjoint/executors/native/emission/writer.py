@@ -15,7 +15,8 @@ from adjoint.executors.native.elements import convert, emit
 from adjoint.executors.native.emission.accumulation import Accumulators
 from adjoint.executors.native.emission.carrying import copy, read_number
 from adjoint.executors.native.emission.control import Control
-from adjoint.executors.native.emission.memory import INDEX, Frame, Memory
+from adjoint.executors.native.emission.indices import INDEX, Frame
+from adjoint.executors.native.emission.memory import Memory
 from adjoint.executors.native.emission.scattering import Scatters
 from adjoint.executors.native.emission.values import Values
 from adjoint.executors.native.graph.indices import Label

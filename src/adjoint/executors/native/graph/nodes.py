@@ -45,6 +45,9 @@ class Kind(Enum):
     CONTROL = "control"  # programs within, run again and again or one of several
 
 
+WHOLE: Final = frozenset({Kind.ROUTINE, Kind.CONTROL})  # these find whole arrays in memory
+
+
 @dataclass
 class ArrayNode:
     """One array, as a function of indices.

@@ -17,10 +17,10 @@ from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import ArgumentError, NotExportableError
 from adjoint.base.process.collection import collector_at_rest
 from adjoint.executors.interface import LeftEquation, Needs
-from adjoint.executors.native.emission.tables import add_table
 from adjoint.executors.native.entry.function import STACK_LIMIT
 from adjoint.executors.native.entry.tables import ALIGNMENT
 from adjoint.executors.native.lowering.lower import hindrance, kernels, lowerable, lowerable_within
+from adjoint.executors.native.lowering.tables import add_table
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.routines import with_public_names
 from adjoint.executors.native.machine.symbols import address_of

@@ -12,12 +12,6 @@ from adjoint.executors.interface import Needs
 from adjoint.executors.native.elements import held_in_registers, supports
 from adjoint.executors.native.emission.calls import emit_calls, place_values, placed
 from adjoint.executors.native.emission.kernel import emit_kernel
-from adjoint.executors.native.emission.tables import (
-    add_table,
-    is_table,
-    range_of,
-    with_tables_as_inputs,
-)
 from adjoint.executors.native.emission.writer import Find, in_tables
 from adjoint.executors.native.entry.function import STACK_LIMIT, EntrySpec, emit_entry
 from adjoint.executors.native.graph.nodes import (
@@ -32,6 +26,12 @@ from adjoint.executors.native.graph.nodes import (
 )
 from adjoint.executors.native.lowering import kept
 from adjoint.executors.native.lowering.lowered import Calling, Lowered, LoweredFunction
+from adjoint.executors.native.lowering.tables import (
+    add_table,
+    is_table,
+    range_of,
+    with_tables_as_inputs,
+)
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.machine.ufuncs import is_of_scipy

@@ -23,7 +23,7 @@ from adjoint.executors.native.graph.indices import (
     Term,
     label_term,
 )
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import stride_along
 from adjoint.executors.native.products import ArrayProduct, product_cycles
 from adjoint.executors.native.schedule.operands import product_of, strides_of
@@ -283,7 +283,7 @@ def _walked(
     graph: Graph, scheduler: Scheduler, node: ArrayNode, ways: Mapping[int, Path]
 ) -> Iterator[tuple[Variable, tuple[Term, ...]]]:
     """What a node reads from memory, and where, and what it writes there."""
-    if node.kind in (Kind.ROUTINE, Kind.CONTROL):
+    if node.kind in WHOLE:
         return
     if node.kind is not Kind.SCATTER:
         yield node.output, node.terms()
@@ -321,7 +321,7 @@ def copy_inputs(graph: Graph, orders: Orders) -> None:
         graph.axes[copy], graph.orders[copy] = labels, order
         terms = tuple(map(label_term, labels))
         for node in graph.nodes:
-            if node.kind not in (Kind.ROUTINE, Kind.CONTROL):
+            if node.kind not in WHOLE:
                 node.accesses = tuple(_redirected(a, variable, copy) for a in node.accesses)
         number = len(graph.nodes)
         node = ArrayNode(number, Kind.GUARDED, None, copy, labels, (Access(variable, terms),))

@@ -17,11 +17,8 @@ from adjoint.executors.native.rows.calls import emit_matrices
 from adjoint.executors.native.rows.emission import EmittedRows, emit_rows
 from adjoint.executors.native.rows.plan import LeastSquaresRoutine, MatrixRoutine, RowRoutine
 from adjoint.executors.native.schedule.layout import RoutineCall
-from adjoint.executors.native.schedule.order import (
-    LARGEST_CROSSED,
-    LONGEST_SUMMED,
-    LONGEST_UNROLLED,
-)
+from adjoint.executors.native.schedule.order import LARGEST_CROSSED
+from adjoint.executors.native.schedule.unrolling import LONGEST_SUMMED, LONGEST_UNROLLED
 from adjoint.executors.native.systems import EmittedSystem, SquareSystem, emit_system
 from adjoint.executors.native.systems.equations import system_of, used
 from adjoint.primitives.structure.contraction import CONTRACT, split_spec

@@ -7,7 +7,7 @@ loop computes and also uses then needs no memory of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Final
@@ -20,20 +20,15 @@ from adjoint.executors.native.graph.indices import (
     Term,
     label_term,
 )
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import axis_values, stride_along
 from adjoint.executors.native.schedule.rows import Rest, RowGroups
 from adjoint.program import Literal, Variable
 
-SMALL: Final = 1024  # instances of a whole program that are written out without any loop
-MOST_INSTANCES: Final = 4096  # instances at most, unless the program itself is longer
-LONGEST_UNROLLED: Final = 16
-LONGEST_SUMMED: Final = 8  # of labels that are written out only because they are reduced
 LARGEST_CROSSED: Final = 8192  # numbers of an array that a reduction may walk across its rows
 MOST_LANES: Final = 64
 LOOKED_UP: Final = 3.0  # what it costs to read an index, and to see that it is within the bounds
 _LITTLE: Final = 0.02  # of the work of a loop: it does not decide which loop that is
-ELEMENTARY: Final = 20.0  # what functions cost that are no mere arithmetic
 
 
 @dataclass(eq=False)
@@ -56,53 +51,6 @@ Path = tuple[Loop, ...]
 def instances(node: ArrayNode) -> int:
     """How often a node is written out."""
     return prod(label.extent for label in node.iteration() if label.unrolled)
-
-
-def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
-    """Decide which labels are written out: all of a small program, else the short ones.
-
-    is_body: whether it is run many times, and so should have lanes however small it is.
-    """
-    labels = list(dict.fromkeys(label.find() for label in graph.labels))
-    nodes = [node for node in graph.nodes if node.kind is not Kind.ROUTINE]
-    pieced = {
-        label.find() for node in nodes for label in node.reduced if label.extent <= LONGEST_SUMMED
-    }
-    for node in nodes:  # what is put together of pieces is known piece by piece when written out
-        pieced |= {x for a in node.accesses for guard in a.guards for x in guard.term.labels()}
-    count = sum(prod(label.extent for label in node.iteration()) for node in nodes)
-    looped = any(node.kind is Kind.CONTROL for node in nodes)  # whose time is spent within
-    small = count <= SMALL and not is_body and not looped
-    if small and not any(_fills_vectors(node, lanes) for node in nodes):
-        for label in labels:
-            label.unrolled = True
-        return
-    ordered = {label for node in nodes if len(_ordered(node)) > 1 for label in _ordered(node)}
-    users: dict[Label, list[ArrayNode]] = {}
-    for node in nodes:
-        for label in node.iteration():
-            users.setdefault(label, []).append(node)
-    most = max(MOST_INSTANCES, 12 * len(nodes))
-    count = len(nodes)
-    for label in sorted(labels, key=lambda label: label.extent):
-        short = label.extent < lanes or label in pieced
-        if label.extent > LONGEST_UNROLLED or not short or label not in users or label in ordered:
-            continue
-        more = sum(instances(node) for node in users[label]) * (label.extent - 1)
-        if count + more > most:
-            break
-        label.unrolled = True
-        count += more
-
-
-def _fills_vectors(node: ArrayNode, lanes: int) -> bool:
-    """Whether a function is computed of so many numbers that loops are better, however few.
-
-    A vector of its values takes as long as one of them, and sums are over before they matter: of
-    64 numbers, sin(x) x and its gradient take 0.36 us in a loop and 1.32 us written out (Zen 5).
-    """
-    longest = max((label.extent for label in node.iteration()), default=1)
-    return longest >= max(lanes, 2) and cost(node.operation) >= ELEMENTARY
 
 
 def rolled(node: ArrayNode) -> list[Label]:
@@ -130,17 +78,29 @@ class Scheduler:
         self.takes = takes
         self._reads: dict[int, tuple[Access, ...]] = {}
         self._inputs = frozenset(graph.program.inputs)
-        kept = [node for node in graph.nodes if node.output not in inlined]
         self.outside = _read_outside(graph)
+        self._left_out = inlined
+        kept = [node for node in graph.nodes if not self.is_left_out(node)]
         self.needs = {node.number: self._producers(node) for node in kept}
         self.before = self._readers(kept)
         self.items = self._arrange(kept, ())
 
+    def is_left_out(self, node: ArrayNode) -> bool:
+        """Whether a node has no place of its own: it is computed only where others read it."""
+        return node.output in self._left_out
+
+    def compute(self, variables: Collection[Variable]) -> None:
+        """Have loops compute what has a place of its own as well, and not read it there."""
+        self.inlined |= frozenset(variables)
+        self._reads.clear()
+
     def reads(self, node: ArrayNode) -> tuple[Access, ...]:
-        """What a node reads, through those that are computed where they are read."""
+        """What a node reads, through those that are computed where loops read them."""
         accesses = self._reads.get(node.number)
         if accesses is None:
-            accesses = tuple(self._expanded(node.reads()))
+            accesses = tuple(node.reads())
+            if node.kind not in WHOLE:
+                accesses = tuple(self._expanded(accesses))
             self._reads[node.number] = accesses
         return accesses
 
@@ -347,7 +307,7 @@ class Scheduler:
         if any(loop.lanes for loop in bound):
             return 0
         order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
-        if any(label in _ordered(node)[:-1] for node in nodes):
+        if any(label in ordered_labels(node)[:-1] for node in nodes):
             return 0
         penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
         if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
@@ -381,7 +341,7 @@ class Scheduler:
         total = 0.0
         for node in nodes:
             mine = rest[node.number]
-            if lane in _ordered(node)[:-1]:
+            if lane in ordered_labels(node)[:-1]:
                 return inf
             volume = _volume(node, mine)
             if lane not in mine:
@@ -422,7 +382,7 @@ def _volume(node: ArrayNode, labels: Sequence[Label]) -> int:
     return prod(label.extent for label in labels) * instances(node)
 
 
-def _ordered(node: ArrayNode) -> list[Label]:
+def ordered_labels(node: ArrayNode) -> list[Label]:
     """Labels whose loops have to be nested in this order: the value written last is what counts."""
     if node.kind is not Kind.SCATTER or node.combine != "last":
         return []
@@ -431,7 +391,7 @@ def _ordered(node: ArrayNode) -> list[Label]:
 
 def _open_to(node: ArrayNode, rest: list[Label]) -> list[Label]:
     """The labels whose loop can be the next around a node."""
-    ordered = [label for label in _ordered(node) if label in rest]
+    ordered = [label for label in ordered_labels(node) if label in rest]
     return [label for label in rest if label not in ordered[1:]]
 
 
@@ -439,7 +399,7 @@ def _read_outside(graph: Graph) -> set[Variable]:
     """Outputs, and what routines, loops and branches read: they have memory."""
     outside = set(graph.outputs)
     for node in graph.nodes:
-        if node.kind in (Kind.ROUTINE, Kind.CONTROL):
+        if node.kind in WHOLE:
             outside.update(a.source for a in node.accesses if isinstance(a.source, Variable))
     return outside
 

@@ -28,10 +28,10 @@ from adjoint.executors.native.schedule.order import (
     Item,
     Loop,
     Scheduler,
-    choose_unrolled,
     paths,
 )
 from adjoint.executors.native.schedule.overwriting import candidates, settled
+from adjoint.executors.native.schedule.recomputing import compute_again
 from adjoint.executors.native.schedule.regions import (
     Region,
     divided_loops,
@@ -47,6 +47,7 @@ from adjoint.executors.native.schedule.storage import (
     stored,
     whole_places,
 )
+from adjoint.executors.native.schedule.unrolling import choose_unrolled
 from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
@@ -121,6 +122,7 @@ class Planner:
         scheduler = arranged(graph, takes)
         if takes:
             takes = settled(graph, scheduler, takes, over)
+        compute_again(graph, scheduler, takes)
         divided = divided_loops(scheduler, self.threads, wanted is not None)
         routines, scratch = emit_routines(self.module, graph, threads_for(self.threads))
         scratch.update(own_memory(graph, scheduler, divided))

@@ -8,7 +8,7 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import cores
 from adjoint.executors.native.machine.pool import MOST_THREADS, SHARED_TIME, has_pool
 from adjoint.executors.native.rows import equations as rows
@@ -64,7 +64,7 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     for node in nodes:
         volume = prod(label.extent for label in node.iteration())
         flops += _work(node, volume)
-        wide = node.kind in (Kind.ROUTINE, Kind.CONTROL)  # they say nothing of what they walk over
+        wide = node.kind in WHOLE  # they say nothing of what they walk over
         for variable in (*node.outputs, *(access.source for access in node.reads())):
             if not isinstance(variable, Variable):
                 continue

@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.graph.indices import Access, Label, label_term, row_strides
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.schedule.joined import blocks_of_outputs
 from adjoint.executors.native.schedule.order import (
     Item,
@@ -80,7 +80,7 @@ class Storage:
 
 def in_registers(producer: ArrayNode, home: Path, access: Access, path: Path) -> bool:
     """Whether a reader finds the value of a producer in the registers of its loop."""
-    if producer.kind in (Kind.CONTROL, Kind.ROUTINE):
+    if producer.kind in WHOLE:
         return not access.source.type.ndim
     if producer.kind is Kind.SCATTER or path[: len(home)] != home:
         return False
@@ -271,7 +271,7 @@ def stored(graph: Graph, scheduler: Scheduler) -> dict[Variable, Path]:
             continue
         if node.kind is Kind.SCATTER or _finished_later(node, ways):
             homes.setdefault(node.output, result_path(node, ways[node.number]))
-        if node.kind in (Kind.CONTROL, Kind.ROUTINE):
+        if node.kind in WHOLE:
             homes.update((variable, ()) for variable in node.outputs if variable.type.ndim)
         for access in scheduler.reads(node):
             source = access.source
@@ -329,7 +329,7 @@ def _finished_later(node: ArrayNode, ways: dict[int, Path]) -> bool:
 def _readers(graph: Graph, scheduler: Scheduler) -> dict[Variable, list[tuple[ArrayNode, Access]]]:
     readers: dict[Variable, list[tuple[ArrayNode, Access]]] = {}
     for node in graph.nodes:
-        if node.output in scheduler.inlined:
+        if scheduler.is_left_out(node):
             continue
         for access in scheduler.reads(node):
             if isinstance(access.source, Variable):
@@ -344,7 +344,7 @@ def _shared(
     ways: dict[int, Path],
 ) -> Path:
     """The loops, from the outermost, within which a value is computed and read at one index."""
-    if producer.kind in (Kind.ROUTINE, Kind.CONTROL):
+    if producer.kind in WHOLE:
         return ()
     walked = producer.walked()
     axes = {label: axis for axis, label in rolled_axes(producer).items() if walked[axis]}
