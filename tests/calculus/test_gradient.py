@@ -402,3 +402,95 @@ def test_point_outside_the_space_is_found_before_the_function_runs():
 def test_a_space_that_is_none(transform):
     with pytest.raises(ad.errors.ArgumentTypeError, match="A space was expected for space"):
         transform(f, space=3)
+
+
+# --- one number through a loop: forward mode, without a tape --------------------------------------
+
+
+def _rounds(x):
+    return ad.fori_loop(0, 5, lambda i, y: np.sin(y) * x, x)
+
+
+def _until(x):
+    return ad.while_loop(lambda y: y < 50, lambda y: y * y + x, x)
+
+
+def _in_python(x):
+    for _ in range(40):
+        x = x + 0.1 * np.sin(x)
+    return x
+
+
+def _wide(x):
+    start = np.linspace(0, 1, 5) * x
+    return np.sum(ad.fori_loop(0, 5, lambda i, y: np.tanh(y) + x, start))
+
+
+def _checkpointed(x):
+    return ad.checkpoint(_rounds)(x) + x
+
+
+def _apart(x):
+    """Roots and quotients at zero, where nothing leads."""
+    return ad.fori_loop(
+        0, 4, lambda i, y: np.where(y > 1e9, np.sqrt(y - y), y) + x / (1 + y * y), x
+    )
+
+
+LOOPS_OF_ONE_NUMBER = (_rounds, _until, _in_python, _wide, _checkpointed, _apart)
+
+
+@pytest.mark.parametrize("function", LOOPS_OF_ONE_NUMBER)
+@pytest.mark.parametrize("x", [1.5, np.float64(1.5), np.array(1.5), np.float32(1.5)])
+def test_one_number_through_a_loop_has_the_slope_of_reverse_mode(function, x):
+    (expected,) = ad.vjp(function, x)[1](np.ones_like(function(x)))
+    tolerance = 1e-5 if isinstance(x, np.float32) else 1e-12
+    for transform in (ad.grad, lambda f: ad.jit(ad.grad(f))):
+        slope = transform(function)(x)
+        assert slope.dtype == np.asarray(x).dtype
+        assert np.shape(slope) == ()
+        np.testing.assert_allclose(slope, expected, rtol=tolerance)
+    value, slope = ad.value_and_grad(function)(x)
+    np.testing.assert_allclose([value, slope], [function(x), expected], rtol=tolerance)
+    np.testing.assert_allclose(ad.differential(function, x)(1.0), expected, rtol=tolerance)
+    space = Weighted(Euclidean(()), np.array(4.0))
+    np.testing.assert_allclose(ad.grad(function, space=space)(x), expected / 4, rtol=tolerance)
+
+
+@pytest.mark.parametrize("function", LOOPS_OF_ONE_NUMBER)
+def test_one_number_through_a_loop_within_other_transforms(function):
+    slope, x = ad.grad(function), np.float64(1.5)
+
+    def reverse(x):
+        return ad.vjp(function, x)[1](1.0)[0]
+
+    for outer in (ad.grad, lambda f: lambda x: ad.jvp(f, (x,), (1.0,))[1]):
+        np.testing.assert_allclose(outer(slope)(x), outer(reverse)(x), rtol=1e-11)
+    points = np.array([1.5, 1.7, 1.6])
+    np.testing.assert_allclose(ad.vmap(slope)(points), [*map(reverse, points)], rtol=1e-12)
+
+
+def test_one_number_through_a_loop_takes_no_tape():
+    def loops(function):
+        view = ad.program(function, np.float64(1.5))
+        return [e for e in view.program.equations if e.primitive.name in ("scan", "while")]
+
+    for function in (_rounds, _until):
+        (loop,) = loops(ad.grad(function))
+        assert all(not result.type.ndim for result in loop.outputs)
+        assert len(loops(lambda x, f=function: ad.vjp(f, x)[1](1.0)[0])) == 2
+    assert len(loops(ad.grad(_rounds, has_aux=False))) == 1
+    assert len(loops(ad.grad(lambda x: (_rounds(x), x), has_aux=True))) == 2
+
+
+def test_one_number_through_a_loop_whose_rule_is_for_reverse_mode_alone():
+    @ad.primitive(result=lambda x: x)
+    def doubled(x):
+        return 2 * x
+
+    @doubled.vjp
+    def rule(x):
+        return doubled(x), lambda cotangent: 2 * cotangent
+
+    slope = ad.grad(lambda x: ad.fori_loop(0, 3, lambda i, y: doubled(y), x))
+    assert slope(np.float64(1.5)) == 8.0

@@ -21,7 +21,7 @@ from adjoint.base.arrays import ArrayType, array_type, type_of
 from adjoint.base.errors import AdjointError
 from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.executors.tiered import Tiered
-from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.loops.declared import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
 from adjoint.primitives import UFUNCS
 from adjoint.program import Builder, Equation, Literal, Operation, Program, operation
@@ -173,7 +173,7 @@ def results_aside(program: Program, values: Sequence[Any], longest: int) -> tupl
 def holds_long_loops(program: Program, longest: int) -> bool:
     """Whether there are loops in a program, outside of other loops, that take NumPy long."""
     for equation in program.equations:
-        if equation.primitive in (SCAN, WHILE):
+        if equation.primitive in LOOPS:
             if _seconds_of_loop(equation, longest) > _LONG:
                 return True
         elif any(holds_long_loops(body, longest) for body in held_programs(equation.operation)):
@@ -190,7 +190,7 @@ def _seconds_aside(program: Program, longest: int) -> float:
     seconds = 0.0
     for equation in program.equations:
         seconds += _EQUATION
-        if equation.primitive in (SCAN, WHILE):
+        if equation.primitive in LOOPS:
             seconds += min(_seconds_of_loop(equation, longest), _CODE)
         else:
             bodies = held_programs(equation.operation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from adjoint.loops.declared import SCAN, WHILE
+from adjoint.loops.declared import LOOPS, SCAN
 from adjoint.program import Equation, Literal, Program, held_programs
 
 FEWEST_RUNS: Final = 4
@@ -72,6 +72,6 @@ def _rounds(equation: Equation, unknown: int) -> int:
     if equation.primitive is SCAN and isinstance(count, Literal):
         rounds: Any = count.value
         return max(int(rounds), 1)
-    if equation.primitive not in (SCAN, WHILE):
+    if equation.primitive not in LOOPS:
         return 1
     return max(equation.params["length"] or 1, unknown)

@@ -3,6 +3,6 @@
 Their rules ask transforms for the derivatives of the programs that they hold.
 """
 
-from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.loops.declared import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 
-__all__ = ["CHECKPOINT", "SCAN", "SWITCH", "WHILE"]
+__all__ = ["CHECKPOINT", "LOOPS", "SCAN", "SWITCH", "WHILE"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -284,6 +284,8 @@ SWITCH = Primitive(
     multiple=True,
     split=switch_split,
 )
+
+LOOPS: Final = frozenset({SCAN, WHILE})
 
 # The body, which a derivative computes again and does not keep the insides of. `schedule`: None,
 # "sqrt", "log" or a number: how many states of its loops are kept then.

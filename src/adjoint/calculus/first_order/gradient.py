@@ -1,4 +1,7 @@
-"""Gradients: the Riesz representative of a differential (E.1.37), by reverse mode."""
+"""Gradients: the Riesz representative of a differential (E.1.37), by reverse mode.
+
+Of one number, by forward mode where there is a loop: the same number, without a tape.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from adjoint.base.errors import ArgumentTypeError, NotDifferentiableError
 from adjoint.base.signatures.calling import named
 from adjoint.base.signatures.checked import check_flag
 from adjoint.base.signatures.derived import Auxiliary, First, Parameters, Result, core, derived
+from adjoint.calculus.custom.missing_rules import possible
 from adjoint.calculus.inputs.arguments import (
     Argnums,
     Chosen,
@@ -21,11 +25,13 @@ from adjoint.calculus.inputs.representation import check_space, represent, space
 from adjoint.calculus.jit.captures import captured_at
 from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.capture import Captured, with_cells
+from adjoint.loops import LOOPS
 from adjoint.pipeline import prepare, run
-from adjoint.program import Builder, Program
+from adjoint.program import Builder, Program, all_equations
 from adjoint.program import Literal as Constant
 from adjoint.spaces import Covector, Space, TangentBundle
-from adjoint.transforms import vjp
+from adjoint.transforms import jvp, vjp
+from adjoint.transforms.jvp import tangent_type
 
 
 def gradient_program(program: Program, inputs: int, aux: int) -> Program:
@@ -34,15 +40,25 @@ def gradient_program(program: Program, inputs: int, aux: int) -> Program:
     The seed is 1.
     """
     active = [number < inputs for number in range(len(program.inputs))]
+    forward = None
+    if inputs == 1 and not aux and _is_loop_of_one_number(program):
+        forward = possible(lambda: jvp(program, active))
     seeded = [number == 0 for number in range(1 + aux)]
-    reverse = vjp(program, active, seeded)
+    derivative = forward or vjp(program, active, seeded)
     builder = Builder()
     arguments = [builder.input(variable.type) for variable in program.inputs]
     one = Constant(program.outputs[0].type.dtype.type(1))
-    return builder.build(builder.inline(reverse, [*arguments, one]))
+    return builder.build(builder.inline(derivative, [*arguments, one]))
 
 
-def _reverse(
+def _is_loop_of_one_number(program: Program) -> bool:
+    """Whether its tangent, for a tangent of 1, is the cotangent, and needs no tape of a loop."""
+    argument, value = (tangent_type(atom.type) for atom in (program.inputs[0], program.outputs[0]))
+    one = argument is value and not argument.ndim
+    return one and any(equation.primitive in LOOPS for equation in all_equations(program))
+
+
+def _value_and_cotangents(
     function: Any,
     chosen: Chosen,
     captured: Captured,
@@ -156,7 +172,8 @@ def grad(
     """The gradient of a real-valued function, as a function of the same arguments.
 
     The gradient at x is the vector with ⟨∇f(x), u⟩ = ∂f(x)[u] for all u (E.1.37); it depends on the
-    inner product.
+    inner product. It is computed by reverse mode; of one number through a loop, by forward mode,
+    which keeps no tape.
 
     Args:
         function: plain NumPy code; its value a real scalar, or a pair `(value, auxiliary)` with
@@ -197,7 +214,9 @@ def grad(
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         captured = chosen.capture(function, has_aux=has_aux)
-        _, cotangents, aux = _reverse(function, chosen, captured, has_aux, False, "grad")
+        _, cotangents, aux = _value_and_cotangents(
+            function, chosen, captured, has_aux, False, "grad"
+        )
         result = represent(home, chosen.unflatten(cotangents))
         return (result, aux) if has_aux else result
 
@@ -296,7 +315,7 @@ def value_and_grad(
         chosen = Chosen(argnums, args, kwargs)
         home = _home(chosen, space)
         captured = chosen.capture(function, has_aux=has_aux)
-        value, cotangents, aux = _reverse(
+        value, cotangents, aux = _value_and_cotangents(
             function, chosen, captured, has_aux, True, "value_and_grad"
         )
         result = represent(home, chosen.unflatten(cotangents))
@@ -343,7 +362,7 @@ def differential(
     argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     chosen = Chosen(argnums, primals, {})
     home = space_of(chosen.point, space, "primals")
-    _, cotangents, _ = _reverse(
+    _, cotangents, _ = _value_and_cotangents(
         function, chosen, captured_at(function, chosen), False, False, "differential"
     )
     covector: Covector = home.covector(chosen.unflatten(cotangents))

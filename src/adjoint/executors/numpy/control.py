@@ -16,7 +16,7 @@ from adjoint.executors.numpy.writer import (
     function_lines,
     name_inputs,
 )
-from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.loops import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 from adjoint.optimise import is_tape_length, reaches_all_rows
 from adjoint.primitives import Primitive
 from adjoint.program import Atom, Equation, Program, Variable
@@ -139,7 +139,7 @@ class _LoopText:
 
 def _is_tape(equation: Equation, atom: Atom) -> bool:
     """Whether a result of a loop is stacked rows, whose number was guessed."""
-    if equation.primitive not in (SCAN, WHILE):
+    if equation.primitive not in LOOPS:
         return False
     if not is_tape_length(equation.params["length"]):
         return False

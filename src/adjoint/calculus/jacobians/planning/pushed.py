@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from adjoint.base.arrays import ArrayType, array_type
 from adjoint.calculus.jacobians.basis import standard_basis
 from adjoint.calculus.jacobians.planning.units import without_units
-from adjoint.loops.declared import SCAN, WHILE
+from adjoint.loops.declared import LOOPS
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.hardness import hard
@@ -24,7 +24,7 @@ from adjoint.transforms.vmap import over_batch
 
 def goes_with_its_loops(program: Program, arguments: int) -> bool:
     """Whether a program has loops, and one argument, whose columns may go through them."""
-    loops = any(equation.primitive in (SCAN, WHILE) for equation in program.equations)
+    loops = any(equation.primitive in LOOPS for equation in program.equations)
     return loops and arguments == 1 and program.inputs[0].type.size > 0
 
 
