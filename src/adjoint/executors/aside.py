@@ -23,8 +23,7 @@ from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.declared import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
-from adjoint.primitives import UFUNCS
-from adjoint.program import Builder, Equation, Literal, Operation, Program, operation
+from adjoint.program import Builder, Equation, Literal, Operation, Program
 from adjoint.program.nested import held_programs
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
@@ -106,12 +105,6 @@ def _begun(op: Operation, values: Sequence[Any], most: int, longest: int) -> tup
     """So many rounds of a loop at most: how many there were, and its operands after them."""
     constants, test, body = op.params["constants"], op.params["test"], op.params["body"]
     fixed, state = list(values[:constants]), list(values[constants:])
-    if not holds_long_loops(body, longest):
-        limited = _limited(op)
-        rounds, *state = limited.primitive.evaluate(
-            *fixed, np.int64(most), *state, np.int64(0), **limited.params
-        )
-        return int(rounds), [*fixed, *state[:-1]]
     rounds = 0
     while rounds < most and _interpreted(test, [*fixed, *state], longest)[0]:
         state = list(_interpreted(body, [*fixed, *state], longest))
@@ -146,7 +139,8 @@ def _plainly(op: Operation, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _has_nan(results: Sequence[Any]) -> bool:
-    return any(np.isnan(x).any() for x in results if np.asarray(x).dtype.kind in "fc")
+    """Whether a number among the results differs from itself."""
+    return any([np.any(x != x) if isinstance(x, np.ndarray) else x != x for x in results])
 
 
 # --- programs that hold loops ---------------------------------------------------------------------
@@ -234,7 +228,7 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
     first = len(places)
     count = first + len(literals)
     at = {id(literal): first + number for number, literal in enumerate(literals)}
-    for equation in program.equations:
+    for equation in _silent_last(program):
         for variable in equation.outputs:
             places[variable] = count
             count += 1
@@ -248,7 +242,7 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
 
     steps = [
         (silent, tuple(map(prepared, equations)))
-        for silent, equations in groupby(program.equations, _is_silent)
+        for silent, equations in groupby(_silent_last(program), _is_silent)
     ]
     values = tuple([literal.value for literal in literals])
     return _PreparedProgram(values, tuple(steps), tuple(map(place, program.outputs)))
@@ -256,6 +250,21 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
 
 def _is_silent(equation: Equation) -> bool:
     return bool(equation.derived)
+
+
+def _silent_last(program: Program) -> list[Equation]:
+    """The equations in an order in which silence begins once, if what the user wrote allows it."""
+    derived: set[Any] = set()
+    loud, silent = [], []
+    for equation in program.equations:
+        if _is_silent(equation):
+            silent.append(equation)
+            derived.update(equation.outputs)
+        elif derived.isdisjoint(equation.inputs):
+            loud.append(equation)
+        else:
+            return list(program.equations)
+    return loud + silent
 
 
 def _run_of(equation: Equation, longest: int) -> Callable[..., Any]:
@@ -292,38 +301,8 @@ def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tu
     return tuple([values[place] for place in outputs])
 
 
-@lru_cache(maxsize=64)
-def _limited(loop: Operation) -> Operation:
-    """The loop with one more constant, so many rounds at most, and their count carried last."""
-    params = loop.params
-    test, body, constants = params["test"], params["body"], params["constants"]
-    asking, going = Builder(), Builder()
-    inputs = [asking.input(variable.type) for variable in test.inputs]
-    most, count = asking.input(_COUNT), asking.input(_COUNT)
-    asking.inputs = [*inputs[:constants], most, *inputs[constants:], count]
-    (truth,) = asking.inline(test, inputs)
-    asking.derived = True
-    (left,) = asking.emit(operation(UFUNCS[np.less]), [count, most])
-    (both,) = asking.emit(operation(UFUNCS[np.logical_and]), [left, truth])
-    inputs = [going.input(variable.type) for variable in body.inputs]
-    most, count = going.input(_COUNT), going.input(_COUNT)
-    going.inputs = [*inputs[:constants], most, *inputs[constants:], count]
-    carried = going.inline(body, inputs)
-    going.derived = True
-    (counted,) = going.emit(operation(UFUNCS[np.add]), [count, Literal(np.int64(1))])
-    return operation(
-        WHILE,
-        test=asking.build([both]),
-        body=going.build([*carried, counted]),
-        constants=constants + 1,
-        carried=params["carried"] + 1,
-        length=None,
-    )
-
-
 def forget_aside() -> None:
     """Let go of the loops that came up, and of their machine code."""
     _loop.cache_clear()
-    _limited.cache_clear()
     _steps.cache_clear()
     holds_long_loops.cache_clear()

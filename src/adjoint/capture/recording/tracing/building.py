@@ -17,6 +17,8 @@ _LONG: Final = 200_000
 # Traces for which it is known what outputs need, and records in them, at most.
 _TRACES: Final = 1024
 _RECORDS: Final = 1_000_000
+_MANY: Final = 1000  # records that are not hashed one by one
+_LOOKED_AT: Final = 100  # of those, about
 _known: dict[Any, Needed] = {}
 
 
@@ -60,6 +62,25 @@ class Needed(NamedTuple):
     key: tuple[Any, ...]
 
 
+class _ManyRecords:
+    """Records that are told apart by some of them first: hashing all would take long."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, records: tuple[Any, ...]) -> None:
+        self.records = records
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __hash__(self) -> int:
+        count = len(self.records)
+        return hash((count, self.records[:: count // _LOOKED_AT]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ManyRecords) and self.records == other.records
+
+
 def needed_by(trace: Trace, outputs: tuple[int, ...]) -> Needed:
     """What outputs need of a trace.
 
@@ -67,7 +88,10 @@ def needed_by(trace: Trace, outputs: tuple[int, ...]) -> Needed:
     capture whose questions are noted, or within another, has the same program as any other.
     """
     types = tuple(trace.types[: trace.input_count])
-    whole = (types, tuple(trace.records), outputs, frozenset(trace.quiet.items()), _draws(trace))
+    records: Any = tuple(trace.records)
+    if len(records) > _MANY:
+        records = _ManyRecords(records)
+    whole = (types, records, outputs, frozenset(trace.quiet.items()), _draws(trace))
     needed = _known.get(whole)
     if needed is None:
         known = list(_known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from adjoint.base.arrays import ArrayType
@@ -115,6 +116,7 @@ def lowerable_within(equation: Equation, precise: bool) -> bool:
     return not primitive.opaque and primitive is not CONSTANT and lowerable(equation, precise)
 
 
+@lru_cache(maxsize=256)  # branches of branches hold the same programs again
 def _wholly_lowerable(program: Program, precise: bool) -> bool:
     types = (*program.input_types, *program.output_types)
     return _has_known_numbers(types) and all(

@@ -367,8 +367,8 @@ class Machine:
         builder = self._llvm.create_pass_builder(self._target_machine(2), self._tuning())
         light = self._llvm.create_new_function_pass_manager()
         light.add_sroa_pass()
+        light.add_simplify_cfg_pass()  # first: there are fewer instructions to combine
         light.add_instruction_combine_pass()
-        light.add_simplify_cfg_pass()
         # LLVM's own simplification of single functions; whole programs have nothing to inline.
         self._passes = light, builder.getFunctionPassManager()
         return self._passes

@@ -35,6 +35,7 @@ from adjoint.executors.native.schedule.recomputing import compute_again
 from adjoint.executors.native.schedule.regions import (
     Region,
     divided_loops,
+    nanoseconds_of,
     own_memory,
     region_of,
     threads_for,
@@ -87,8 +88,9 @@ class Planner:
 
         watched, timed: see `Layout`.
         """
-        layout, _, regions = self._layout(program, None, watched, timed)
-        return layout, regions
+        layout, _ = self._layout(program, None, watched, timed)
+        taken = layout.storage.taken
+        return layout, [region_of(item, taken) for item in layout.scheduler.items]
 
     def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
@@ -98,10 +100,9 @@ class Planner:
         return self.bodies[key]
 
     def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
-        layout, kept, _ = self._layout(program, over, (), None)
-        plain = [item for item in layout.scheduler.items if not _is_construct(item)]
-        regions = [region_of(item, layout.storage.taken) for item in plain]
-        time = ROUND_TIME + sum(region.estimate for region in regions)
+        layout, kept = self._layout(program, over, (), None)
+        timed = zip(layout.scheduler.items, layout.times, strict=True)
+        time = ROUND_TIME + sum(time for item, time in timed if not _is_construct(item))
         return InnerProgram(layout, layout.storage.workspace_bytes, time, kept)
 
     def _layout(
@@ -110,7 +111,7 @@ class Planner:
         wanted: Mapping[int, int] | None,
         watched: Sequence[int],
         timed: int | None,
-    ) -> tuple[Layout, Mapping[int, int], list[Region]]:
+    ) -> tuple[Layout, Mapping[int, int]]:
         over = wanted or {}
         graph = settled_graph(program, wanted)
         constructs = {
@@ -135,8 +136,7 @@ class Planner:
         storage = allocate(graph, scheduler, scratch, threads, takes, first_tag, is_body, stack)
         self.module.stack_bytes += storage.stack_bytes * is_body
         self.module.last_tag = storage.last_tag
-        regions = [region_of(item) for item in scheduler.items]
-        times = [region.estimate for region in regions]
+        times = [nanoseconds_of(item, storage.taken) for item in scheduler.items]
         ways = paths(scheduler.items)
         layout = Layout(
             scheduler,
@@ -153,7 +153,7 @@ class Planner:
             times=times,
             idle=idle_rounds(scheduler, ways, storage.places),
         )
-        return layout, _in_place(graph, takes, over), regions
+        return layout, _in_place(graph, takes, over)
 
     # --- loops and branches -----------------------------------------------------------------------
 

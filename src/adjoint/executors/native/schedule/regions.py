@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final
@@ -50,15 +50,25 @@ class Region:
     bytes: int
     results: tuple[Variable, ...] = field(default=(), compare=False, repr=False)
 
-    @property
-    def estimate(self) -> float:
-        """About how long it takes on one core, in nanoseconds."""
-        return max(self.flops * FLOP_TIME, self.bytes * BYTE_TIME)
-
 
 def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
     """What an item of a schedule computes and moves. taken: results that are written in place."""
     nodes = list(nodes_within(item))
+    names = dict.fromkeys(node.operation for node in nodes)
+    title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
+    if isinstance(item, Loop):
+        title = f"loop of {item.label.extent}: {title}"
+    results = tuple([variable for node in nodes for variable in node.outputs])
+    return Region(title, len(nodes), *_flops_and_bytes(nodes, taken), results)
+
+
+def nanoseconds_of(item: Item, taken: Collection[Variable] = ()) -> float:
+    """About how long an item takes on one core. taken: results that are written in place."""
+    flops, moved = _flops_and_bytes(list(nodes_within(item)), taken)
+    return max(flops * FLOP_TIME, moved * BYTE_TIME)
+
+
+def _flops_and_bytes(nodes: Sequence[ArrayNode], taken: Collection[Variable]) -> tuple[float, int]:
     flops = 0.0
     moved: dict[Variable, int] = {}
     for node in nodes:
@@ -74,12 +84,7 @@ def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
                 count = min(count, volume)
             size = count * variable.type.dtype.itemsize
             moved[variable] = max(moved.get(variable, 0), size)
-    names = dict.fromkeys(node.operation for node in nodes)
-    title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
-    if isinstance(item, Loop):
-        title = f"loop of {item.label.extent}: {title}"
-    results = tuple([variable for node in nodes for variable in node.outputs])
-    return Region(title, len(nodes), flops, sum(moved.values()), results)
+    return flops, sum(moved.values())
 
 
 def _work(node: ArrayNode, volume: int) -> float:
@@ -150,7 +155,7 @@ def _parts(loop: Loop, least: float) -> int:
     nodes = list(nodes_within(loop))
     if any(node.kind is Kind.SCATTER for node in nodes):
         return 1
-    time = region_of(loop).estimate / CAUTION
+    time = nanoseconds_of(loop) / CAUTION
     if time < least:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))
