@@ -14,6 +14,7 @@ from adjoint.calculus.control_flow import rounds
 from adjoint.executors import aside
 from adjoint.primitives.declaration import PRIMITIVES
 from adjoint.program import all_equations
+from tests.reverse import pulled
 
 
 def loops_in(function: Callable[..., Any], *args: Any) -> int:
@@ -113,11 +114,12 @@ POINTS = (2.0, 3.0, 1.5, 2.5, 0.8)
 
 @pytest.mark.parametrize("function", [*LOOPS, with_other_question], ids=lambda f: f.__name__)
 def test_values_and_derivatives_are_those_of_the_rounds(function: Any) -> None:
-    jitted, value = ad.jit(ad.grad(function)), ad.jit(function)
+    jitted, value, back = (ad.jit(f) for f in (ad.grad(function), function, pulled(function)))
     for a in (*POINTS, *POINTS[::-1]):
         h = 1e-6
         expected = (function(a + h) - function(a - h)) / (2 * h)
-        for slope in (ad.grad(function)(a), jitted(a), ad.jvp(function, (a,), (1.0,))[1]):
+        slopes = ad.grad(function)(a), jitted(a), pulled(function)(a), back(a)
+        for slope in (*slopes, ad.jvp(function, (a,), (1.0,))[1]):
             np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-7)
         for number in (value(a), ad.value_and_grad(function)(a)[0]):
             np.testing.assert_allclose(number, function(a), rtol=1e-9)

@@ -11,17 +11,19 @@ import pytest
 
 import adjoint as ad
 from tests.calculus.test_rounds import loops_in
+from tests.reverse import pulled
 
 
 def compare_with_python(function: Any, points: tuple[float, ...]) -> None:
     """Values and derivatives, jitted and not, are those of the function that Python runs."""
-    jitted = ad.jit(ad.value_and_grad(function))
+    jitted, back = ad.jit(ad.value_and_grad(function)), ad.jit(pulled(function))
     for a in points:
         h = 1e-7
         slope = (function(a + h) - function(a - h)) / (2 * h)
         for value, derivative in (jitted(a), ad.value_and_grad(function)(a)):
             np.testing.assert_allclose(value, function(a), rtol=1e-9)
             np.testing.assert_allclose(derivative, slope, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(back(a), slope, rtol=1e-4, atol=1e-6)
 
 
 def counted(a: Any) -> Any:
@@ -116,6 +118,7 @@ POINTS = (1.0, 0.7, 1.9, 0.31, 1.0)
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
 def test_values_and_derivatives_are_those_of_the_rounds(function: Any) -> None:
     jitted, value = ad.jit(ad.value_and_grad(function)), ad.jit(function)
+    back = ad.jit(pulled(function))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for a in POINTS:
@@ -125,6 +128,7 @@ def test_values_and_derivatives_are_those_of_the_rounds(function: Any) -> None:
             for number, slope in (jitted(a), ad.value_and_grad(function)(a)):
                 np.testing.assert_allclose(number, function(a), rtol=1e-8)
                 np.testing.assert_allclose(slope, expected, rtol=2e-3, atol=1e-6)
+            np.testing.assert_allclose(back(a), expected, rtol=2e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
