@@ -136,6 +136,34 @@ def test_what_is_not_finite_is_not_left_out(objective: Objective, number: float)
             _assert_like_numpy(objective, *given)
 
 
+def _masked_differences(centres: Any, points: Any) -> Any:
+    differences = points[:, None, :] - centres
+    squares = np.sum(differences**2, axis=2)
+    mask = (squares == np.min(squares, axis=1, keepdims=True)).astype(points.dtype)
+    return mask[:, :, None] * differences
+
+
+@pytest.mark.parametrize(("rows", "count", "terms"), [(200, 100, 5), (8, 40, 2), (33, 64, 8)])
+def test_sums_that_are_stored_and_not_added_to_are_not_left_out(
+    rows: int, count: int, terms: int
+) -> None:
+    random = np.random.default_rng(rows)
+    centres, points = random.normal(size=(count, terms)), random.normal(size=(rows, terms))
+
+    def both(centres: Any, points: Any) -> Any:
+        masked = _masked_differences(centres, points)
+        return np.sum(masked, axis=2), np.sum(masked, axis=0)
+
+    def stored(centres: Any, points: Any) -> Any:
+        return np.sum(_masked_differences(centres, points), axis=2)
+
+    for given in (points, points + 1):  # the second finds the numbers of the first in memory
+        np.testing.assert_allclose(ad.jit(stored)(centres, given), stored(centres, given))
+        pairs = zip(ad.jit(both)(centres, given), both(centres, given), strict=True)
+        for one, other in pairs:
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
 def test_large_products_of_few_terms_are_computed_where_loops_read_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

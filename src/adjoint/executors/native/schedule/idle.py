@@ -119,9 +119,13 @@ class _IdleSearch:
         return max((places.get(node.number, -1) + 1 for node in makers if node), default=0)
 
     def _only_adds(self, node: ArrayNode, label: Label) -> bool:
-        """Whether a node of the loop is a sum in memory, or nothing but such sums read it."""
-        if node.kind is not Kind.REDUCE:
-            return node.kind is Kind.POINTWISE and node.output not in self.stored
+        """Whether a node of the loop adds to a sum in memory, or nothing but such sums read it.
+
+        A sum whose terms are all written out is stored as what is elementwise is, and not added to.
+        """
+        if node.kind is not Kind.REDUCE or all(own.find().unrolled for own in node.reduced):
+            known = node.kind in (Kind.POINTWISE, Kind.REDUCE)
+            return known and node.output not in self.stored
         labels = {own.find() for own in node.labels if own is not None}
         real = node.output.type.dtype.kind == "f"
         return node.combine == "sum" and real and label in labels
