@@ -373,6 +373,21 @@ def test_infinities_of_the_data_do_not_move(name: str) -> None:
     np.testing.assert_allclose(curved, ad.hessian(without)(x), atol=1e-13)
 
 
+@pytest.mark.parametrize("power", [2, 3])
+@pytest.mark.filterwarnings("ignore")
+def test_infinities_of_the_data_that_cancel_leave_nothing_known(power: int) -> None:
+    """The value is NaN, and its slope is none that could be told; it was 0."""
+
+    def function(x: Any) -> Any:
+        return np.sum((x - x**power) ** 2)
+
+    x, u = np.array([0.3, np.inf]), np.array([1.0, 1.0])
+    for found in (ad.grad(function)(x), ad.jit(ad.grad(function))(x), ad.hessian(function)(x)[1]):
+        assert np.isnan(found[1])
+    assert np.isnan(ad.jvp(function, (x,), (u,))[1])
+    np.testing.assert_allclose(ad.grad(function)(x)[0], ad.grad(function)(x[:1])[0])
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_infinities_that_arithmetic_made_stay_numbers() -> None:
     """Also beside infinities of the data."""

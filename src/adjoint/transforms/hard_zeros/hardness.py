@@ -295,11 +295,14 @@ class _Work:
     def add(
         self, equation: Equation, operands: list[Atom], masks: list[Mask]
     ) -> tuple[Sequence[Atom], list[Mask]]:
-        """Sums and differences."""
+        """Sums and differences; of infinities of the data that cancel, the result is not known."""
         results = self.plain(equation, operands)
         mask = both(*masks)
         if isinstance(mask, Expression):
             mask = broadcast_to(mask, results[0].type.shape)
+        if isinstance(mask, Expression) and self.still:
+            value, zeros = self.express(results[0]), both(*self.zeros(operands, masks))
+            mask = either(both(mask, np.equal(value, value)), zeros)
         return results, [either(mask, unmoved(self, equation, operands, masks, results[0]))]
 
     def product(
