@@ -393,6 +393,20 @@ def test_a_module_that_learns_between_calls() -> None:
             np.testing.assert_allclose(function(X), expected(), rtol=1e-12)
 
 
+def test_a_derivative_at_other_random_numbers_than_the_values_is_refused() -> None:
+    dropout = torch.nn.Dropout(0.5)
+    calls = ad.interop.from_torch(dropout), ad.interop.from_torch(lambda x: x * torch.rand(3))
+    for call in calls:
+        slope = ad.grad(lambda x, call=call: np.sum(call(x) ** 2))
+        with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+            slope(X)
+        with pytest.raises(UnsupportedFunctionError, match="draws random numbers"):
+            ad.jvp(call, (X,), (Y,))
+    assert calls[0](X).shape == X.shape  # the value alone is drawn
+    dropout.eval()
+    np.testing.assert_allclose(ad.grad(lambda x: np.sum(calls[0](x) ** 2))(X), 2 * X)
+
+
 def test_numbers_of_pythons_keep_their_digits() -> None:
     assert ad.interop.from_torch(lambda x: x.sum().item() / 3)(X) == np.sum(X) / 3
     assert ad.interop.from_torch(lambda x: 1j / 3)(X) == 1j / 3

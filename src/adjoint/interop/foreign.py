@@ -8,6 +8,7 @@ every mode is there, and capture enters nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +52,9 @@ class Library(Protocol):
 
     def pulled(self, function: Function, primals: Sequence[Any], cotangents: Any) -> Any:
         """The cotangents of the primals, in the pairing Re sum conj(a) b."""
+
+    def without_draws(self, name: str) -> AbstractContextManager[None]:
+        """Refuse random numbers that a derivative draws: the value was computed with others."""
 
     def rows(self, function: Function, axes: tuple[int | None, ...]) -> Function:
         """The function over a batch of those arguments that have an axis."""
@@ -140,7 +144,8 @@ class ForeignFunction:
 
         def push(*arrays: Any) -> tuple[Any, ...]:
             function, primals = self._at(arrays[:count], moving)
-            return tuple(library.pushed(function, primals, arrays[count:]))
+            with library.without_draws(self.name):
+                return tuple(library.pushed(function, primals, arrays[count:]))
 
         types = (*self.inputs, *self._tangents(moving))
         return ForeignFunction(library, self.name, push, types, self._slopes)
@@ -150,7 +155,8 @@ class ForeignFunction:
 
         def pull(*arrays: Any) -> tuple[Any, ...]:
             function, primals = self._at(arrays[:count], moving)
-            return tuple(library.pulled(function, primals, arrays[count:]))
+            with library.without_draws(self.name):
+                return tuple(library.pulled(function, primals, arrays[count:]))
 
         types = (*self.inputs, *self._slopes)
         return ForeignFunction(library, self.name, pull, types, self._tangents(moving))

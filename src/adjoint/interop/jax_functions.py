@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -45,6 +46,9 @@ class _Jax:
         # JAX pairs complex numbers by sum(a b).
         back = backend.jax().vjp(function, *primals)[1]
         return [x.conj() for x in back(tuple(x.conj() for x in cotangents))]
+
+    def without_draws(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext()  # a key gives the same numbers each time
 
     def rows(self, function: Function, axes: tuple[int | None, ...]) -> Function:
         batched: Function = backend.jax().vmap(function, in_axes=axes)

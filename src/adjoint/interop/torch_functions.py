@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from adjoint.base.arrays import ArrayType, array_type
+from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.interop.foreign import ForeignPrimitive, Function
 from adjoint.interop.torch_library import to_numpy, to_torch, torch_module
 
@@ -42,6 +44,18 @@ class _Torch:
     def pulled(self, function: Function, primals: Sequence[Any], cotangents: Any) -> Any:
         return torch_module().func.vjp(function, *primals)[1](tuple(cotangents))
 
+    @contextmanager
+    def without_draws(self, name: str) -> Iterator[None]:
+        before = _states_of_generators()
+        yield
+        after = _states_of_generators()
+        if not all(map(torch_module().equal, before, after)):
+            raise UnsupportedFunctionError(
+                f"{name} draws random numbers, and its derivative would be at others than its "
+                "value. Draw them outside of it, and pass them as an argument, or call .eval() of "
+                "a module with dropout."
+            )
+
     def rows(self, function: Function, axes: tuple[int | None, ...]) -> Function:
         if all(axis is None for axis in axes):
             return function
@@ -58,3 +72,12 @@ class _Torch:
         except Exception:  # whatever it does that needs numbers
             return None
         return [array_type(tuple(x.shape), str(x.dtype).removeprefix("torch.")) for x in results]
+
+
+def _states_of_generators() -> list[Any]:
+    """What PyTorch's own generators of random numbers give next, on this machine and its GPUs."""
+    module = torch_module()
+    states = [module.get_rng_state()]
+    if module.cuda.is_initialized():
+        states += module.cuda.get_rng_state_all()
+    return states
