@@ -69,6 +69,26 @@ def test_values_alone_have_scipys_order(which: str) -> None:
     np.testing.assert_allclose(slope, 2 * values(C) ** 2, rtol=1e-10)
 
 
+@pytest.mark.parametrize("sigma", [None, 0.1])
+@pytest.mark.parametrize("which", ["LM", "LA", "SA", "SM", "BE"])
+@pytest.mark.parametrize("count", [3, 4])
+def test_values_of_both_signs_alone_have_scipys_order(
+    count: int, which: str, sigma: float | None
+) -> None:
+    """Those of the largest or smallest size are ordered by it."""
+
+    def values(c: Any) -> Any:
+        matrix = stiffness(c) - sp.diags([np.linspace(2.0, 5.0, N) * c[0]], [0])
+        return sla.eigsh(matrix.tocsc(), count, which=which, sigma=sigma, return_eigenvectors=False)
+
+    found = ad.jit(values)
+    for c in (C, C[::-1].copy()):
+        np.testing.assert_allclose(found(c), values(c), rtol=1e-10)
+        value, slope = ad.jvp(values, (c,), (c,))  # which has degree 1
+        np.testing.assert_allclose(value, values(c), rtol=1e-10)
+        np.testing.assert_allclose(slope, values(c), rtol=1e-9)
+
+
 def test_singular_values_and_vectors() -> None:
     def sparse(c: Any) -> Any:
         u, s, vt = sla.svds(rectangular(c), 2)

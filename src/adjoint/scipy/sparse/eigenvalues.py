@@ -148,7 +148,13 @@ def eigsh(
         values, vectors = _pairs_of(matrix, mass, k, which, sigma, tol, maxiter, mode)
     if return_eigenvectors:
         return values, vectors
-    return values[::-1] if which in ("SA", "SM") and sigma is None else values
+    return values if sigma is not None else values[_arpack_order(values, which)]
+
+
+def _arpack_order(values: Any, which: str) -> Any:
+    """In which order ARPACK gives ascending values without their vectors: the wanted most last."""
+    sizes = {"LM": np.abs(values), "SM": -np.abs(values), "SA": -values}
+    return np.argsort(sizes.get(which, values))
 
 
 @implements_scipy("sparse.linalg")
