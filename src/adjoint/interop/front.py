@@ -146,6 +146,7 @@ def from_torch(function: Callable[..., Any], *, result: Any = None) -> Callable[
 
     Args:
         function: PyTorch code without side effects, such as a module. Its parameters are constants.
+            Where it draws random numbers, it has values and no derivatives.
         result: the type of the result, as `ad.primitive` takes it; needed inside `ad.vmap` where
             PyTorch cannot tell it on tensors without numbers (`device="meta"`).
 
