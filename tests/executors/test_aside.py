@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -113,6 +114,29 @@ def test_results_share_no_memory_with_arguments() -> None:
     results = aside.results_aside(*given(function, x, 0.5), 1)
     assert results is not None
     assert not any(np.may_share_memory(result, x) for result in results)
+
+
+def test_large_arrays_are_let_go_when_all_is_read() -> None:
+    """As many steps on large arrays as a loop may be written out to, and one of them read late."""
+
+    def function(x: Any) -> Any:
+        first = y = np.sin(x)
+        for _ in range(100):
+            y = np.cos(y) * x
+        return y + first, first
+
+    x = np.linspace(0.0, 1.0, 20_000)
+    program, values = given(function, x)
+    aside._interpreted(program, values, 1)
+    tracemalloc.start()
+    try:
+        results = aside._interpreted(program, values, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * x.nbytes
+    for got, expected in zip(results, function(x), strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_where_a_nan_comes_up_the_executor_tells_whether_a_hard_zero_was_lost() -> None:
