@@ -23,7 +23,7 @@ from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.declared import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
-from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable
+from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable, all_equations
 from adjoint.program.nested import held_programs
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
@@ -106,11 +106,24 @@ def _begun(op: Operation, values: Sequence[Any], most: int, longest: int) -> tup
     """So many rounds of a loop at most: how many there were, and its operands after them."""
     constants, test, body = op.params["constants"], op.params["test"], op.params["body"]
     fixed, state = list(values[:constants]), list(values[constants:])
-    rounds = 0
+    rounds, compiled = 0, _has_large(body) and not holds_long_loops(body, longest)
     while rounds < most and _interpreted(test, [*fixed, *state], longest)[0]:
-        state = list(_interpreted(body, [*fixed, *state], longest))
+        if compiled:
+            state = list(CHECKPOINT.evaluate(*fixed, *state, body=body, schedule=None))
+        else:
+            state = list(_interpreted(body, [*fixed, *state], longest))
         rounds += 1
     return rounds, [*fixed, *state]
+
+
+@lru_cache(maxsize=256)
+def _has_large(body: Program) -> bool:
+    """Whether a body, or one within it, is worth a function that uses memory again.
+
+    New memory for each large result takes as long as computing it.
+    """
+    types = (variable.type for equation in all_equations(body) for variable in equation.outputs)
+    return any(type_.size > _SMALL for type_ in types)
 
 
 def _with_rows(op: Operation, values: Sequence[Any], longest: int) -> tuple[Any, ...]:
@@ -331,3 +344,4 @@ def forget_aside() -> None:
     _loop.cache_clear()
     _steps.cache_clear()
     holds_long_loops.cache_clear()
+    _has_large.cache_clear()
