@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from adjoint.base.arrays import type_of
 from adjoint.executors import NativeExecutor, aside
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.declared import SCAN, WHILE
-from adjoint.program import Program, all_equations
+from adjoint.program import Literal, Program, all_equations
 from benchmarks.descents import particle_plainly, saddle_plainly
 
 
@@ -113,6 +115,53 @@ def test_results_share_no_memory_with_arguments() -> None:
     results = aside.results_aside(*given(function, x, 0.5), 1)
     assert results is not None
     assert not any(np.may_share_memory(result, x) for result in results)
+
+
+def test_large_arrays_are_let_go_when_all_is_read() -> None:
+    """As many steps on large arrays as a loop may be written out to, and one of them read late."""
+
+    def function(x: Any) -> Any:
+        first = y = np.sin(x)
+        for _ in range(100):
+            y = np.cos(y) * x
+        return y + first, first
+
+    x = np.linspace(0.0, 1.0, 20_000)
+    program, values = given(function, x)
+    aside._interpreted(program, values, 1)
+    tracemalloc.start()
+    try:
+        results = aside._interpreted(program, values, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * x.nbytes
+    for got, expected in zip(results, function(x), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_rounds_on_large_arrays_use_memory_again(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are made by a function of NumPy's, which keeps its memory, and small ones are not."""
+    programs: list[Program] = []
+    run = aside._interpreted
+
+    def noted(program: Program, *rest: Any) -> Any:
+        programs.append(program)
+        return run(program, *rest)
+
+    monkeypatch.setattr(aside, "_interpreted", noted)
+    halved = partial(ad.while_loop, lambda y: np.sum(y) > 1.0, lambda y: np.sin(y) * 0.5)
+    program, values = given(halved, np.ones(size))
+    known = dict(zip(program.inputs, values, strict=True))
+    (loop,) = [equation for equation in program.equations if equation.primitive is WHILE]
+    operands = [x.value if isinstance(x, Literal) else known[x] for x in loop.inputs]
+    rounds, state = aside._begun(loop.operation, operands, 3, 1)
+    assert rounds == 3
+    np.testing.assert_allclose(state[-1], np.sin(np.sin(np.sin(1.0) * 0.5) * 0.5) * 0.5)
+    assert (loop.params["body"] in programs) == (size == 10)
 
 
 def test_where_a_nan_comes_up_the_executor_tells_whether_a_hard_zero_was_lost() -> None:

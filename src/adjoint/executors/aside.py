@@ -23,7 +23,7 @@ from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.declared import CHECKPOINT, LOOPS, SCAN, SWITCH, WHILE
 from adjoint.optimise import simplify
-from adjoint.program import Builder, Equation, Literal, Operation, Program
+from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable, all_equations
 from adjoint.program.nested import held_programs
 
 _COUNT: Final = array_type((), np.dtype(np.int64))
@@ -34,6 +34,7 @@ _SHARE: Final = 8
 _SHARE_AROUND: Final = 0.5
 _EQUATION: Final = 1.5e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
+_SMALL: Final = 1000  # numbers of an array up to which it is kept until all is computed
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
 _LOUD: Final = nullcontext()
 _silence: Final = partial(np.errstate, all="ignore")
@@ -105,11 +106,24 @@ def _begun(op: Operation, values: Sequence[Any], most: int, longest: int) -> tup
     """So many rounds of a loop at most: how many there were, and its operands after them."""
     constants, test, body = op.params["constants"], op.params["test"], op.params["body"]
     fixed, state = list(values[:constants]), list(values[constants:])
-    rounds = 0
+    rounds, compiled = 0, _has_large(body) and not holds_long_loops(body, longest)
     while rounds < most and _interpreted(test, [*fixed, *state], longest)[0]:
-        state = list(_interpreted(body, [*fixed, *state], longest))
+        if compiled:
+            state = list(CHECKPOINT.evaluate(*fixed, *state, body=body, schedule=None))
+        else:
+            state = list(_interpreted(body, [*fixed, *state], longest))
         rounds += 1
     return rounds, [*fixed, *state]
+
+
+@lru_cache(maxsize=256)
+def _has_large(body: Program) -> bool:
+    """Whether a body, or one within it, is worth a function that uses memory again.
+
+    New memory for each large result takes as long as computing it.
+    """
+    types = (variable.type for equation in all_equations(body) for variable in equation.outputs)
+    return any(type_.size > _SMALL for type_ in types)
 
 
 def _with_rows(op: Operation, values: Sequence[Any], longest: int) -> tuple[Any, ...]:
@@ -196,12 +210,14 @@ class _PreparedOperation(NamedTuple):
     """One operation of a program that is interpreted.
 
     run: gives its result for the operands. operands: where they stand among the values.
-    several: whether there are several results, in a tuple.
+    several: whether there are several results, in a tuple. ended: where large arrays stand that
+    nothing reads after it.
     """
 
     run: Callable[..., Any]
     operands: tuple[int, ...]
     several: bool
+    ended: tuple[int, ...]
 
 
 class _PreparedProgram(NamedTuple):
@@ -228,7 +244,9 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
     first = len(places)
     count = first + len(literals)
     at = {id(literal): first + number for number, literal in enumerate(literals)}
-    for equation in _silent_last(program):
+    equations = _silent_last(program)
+    ended = _last_read(equations, program.outputs)
+    for equation in equations:
         for variable in equation.outputs:
             places[variable] = count
             count += 1
@@ -238,14 +256,32 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
 
     def prepared(equation: Equation) -> _PreparedOperation:
         operands = tuple(map(place, equation.inputs))
-        return _PreparedOperation(_run_of(equation, longest), operands, equation.primitive.multiple)
+        run, several = _run_of(equation, longest), equation.primitive.multiple
+        return _PreparedOperation(run, operands, several, tuple(map(place, ended[equation])))
 
     steps = [
-        (silent, tuple(map(prepared, equations)))
-        for silent, equations in groupby(_silent_last(program), _is_silent)
+        (silent, tuple(map(prepared, alike))) for silent, alike in groupby(equations, _is_silent)
     ]
     values = tuple([literal.value for literal in literals])
     return _PreparedProgram(values, tuple(steps), tuple(map(place, program.outputs)))
+
+
+def _last_read(
+    equations: Sequence[Equation], outputs: Sequence[Variable | Literal]
+) -> dict[Equation, list[Variable]]:
+    """For each equation the large arrays, computed here, that nothing needs after it.
+
+    Of a thousand steps on large arrays, what all of them compute would take gigabytes.
+    """
+    ended: dict[Equation, list[Variable]] = {equation: [] for equation in equations}
+    needed: set[Any] = set(outputs)
+    computed = {variable for equation in equations for variable in equation.outputs}
+    large = {variable for variable in computed if variable.type.size > _SMALL}
+    for equation in reversed(equations):
+        atoms = dict.fromkeys((*equation.outputs, *equation.inputs))
+        ended[equation] = [atom for atom in atoms if atom in large and atom not in needed]
+        needed.update(ended[equation])
+    return ended
 
 
 def _is_silent(equation: Equation) -> bool:
@@ -292,12 +328,14 @@ def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tu
     values = [*arguments, *literals]
     for silent, steps in groups:
         with _silence() if silent else _LOUD:
-            for run, operands, several in steps:
+            for run, operands, several, ended in steps:
                 results = run(*[values[place] for place in operands])
                 if several:
                     values += results
                 else:
                     values.append(results)
+                for place in ended:
+                    values[place] = None
     return tuple([values[place] for place in outputs])
 
 
@@ -306,3 +344,4 @@ def forget_aside() -> None:
     _loop.cache_clear()
     _steps.cache_clear()
     holds_long_loops.cache_clear()
+    _has_large.cache_clear()

@@ -109,6 +109,26 @@ def test_what_is_written_over_is_not_read_again(computed: list[Variable]) -> Non
         _compare(ad.grad(lambda *given: np.sum(steps(*given))), *_arguments())
 
 
+def test_a_write_copies_no_memory_that_is_given_out_again(computed: list[Variable]) -> None:
+    """Of differences that are written into, the old ones are needed for the derivative.
+
+    They are computed again, and by then later products lie where they were.
+    """
+    rows = np.random.default_rng(2).integers(0, COUNT, 60)  # more than are written out
+    _, _, factors = _arguments()
+
+    def written(x: Any, centres: Any) -> Any:
+        differences = x - centres[:, None]
+        products = differences @ factors @ factors @ factors @ factors
+        value = np.sum(differences**2 * products)
+        differences[rows % CENTRES, rows, rows % WIDTH] = np.sum(products, 2).ravel()[:60]
+        return value + np.sum((differences @ factors) * products)
+
+    with ad.config(cache=False):
+        _compare(ad.grad(written, argnums=(0, 1)), *_arguments()[:2])
+    assert computed
+
+
 def test_small_arrays_are_read(computed: list[Variable]) -> None:
     x, centres, factors = _arguments()
     with ad.config(cache=False):

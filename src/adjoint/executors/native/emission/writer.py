@@ -403,9 +403,14 @@ class Writer:
         self.control.nest([label for label in labels if label not in held], copy)
 
     def _copied(self, node: ArrayNode) -> bool:
-        """Copy the array at once, if it lies in memory as it is."""
+        """Copy the array at once, if it lies in memory as it is.
+
+        That of what loops compute again may hold other numbers by now.
+        """
         access, places = node.accesses[0], self.memory.places
         source = access.source
+        if source in self.values.scheduler.inlined:
+            return False
         if len(self.memory.frames) > 1 or access.terms != node.terms() or source not in places:
             return False
         assert isinstance(source, Variable)
