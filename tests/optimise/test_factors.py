@@ -236,3 +236,14 @@ def test_long_chains_that_are_summed_grow_with_their_length_alone(function: Any)
     found = NumpyExecutor().compile(simple, Needs()).run(*values)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+def test_half_precision_is_added_up_after_what_makes_it_small() -> None:
+    """Of 60 slopes of 2000 the sum is beyond 65 504, and times 0 in a product no number."""
+    half = np.dtype(np.float16)
+    types = array_type((60, 2), half), array_type((2, 2), half)
+    x, a = np.full((60, 2), 2000, half), np.diag(np.full(2, 1e-3, half))
+    program = all_derived(lambda x, a: sum_axes(product(x, a), (0,)), *types)
+    np.testing.assert_allclose(run(program, x, a), [120, 120], rtol=1e-2)
+    program = all_derived(lambda x, a: sum_axes(1e-3 * x, (0,)), *types)
+    np.testing.assert_allclose(run(program, x, a), [120, 120], rtol=1e-2)
