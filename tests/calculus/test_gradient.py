@@ -494,3 +494,54 @@ def test_one_number_through_a_loop_whose_rule_is_for_reverse_mode_alone():
 
     slope = ad.grad(lambda x: ad.fori_loop(0, 3, lambda i, y: doubled(y), x))
     assert slope(np.float64(1.5)) == 8.0
+
+
+def _with_rules(**rules):
+    """x -> 2 x, with these rules."""
+
+    @ad.primitive(result=lambda x: x)
+    def doubled(x):
+        return 2 * x
+
+    for name, rule in rules.items():
+        getattr(doubled, name)(rule)
+    return doubled
+
+
+@ad.primitive(result=lambda x: x)
+def _without_rules(x):
+    return 2 * x
+
+
+def _fails(primals, tangents):
+    raise ValueError("there is no forward mode here")
+
+
+# A VJP rule of C code, of which no JVP comes; and VJP rules beside a JVP that fails, or is another.
+OF_REVERSE_MODE = {
+    "closed": _with_rules(vjp=lambda x: (2 * x, _without_rules)),
+    "beside one that fails": _with_rules(jvp=_fails, vjp=lambda x: (2 * x, lambda c: 2 * c)),
+    "beside another": _with_rules(
+        jvp=lambda primals, tangents: (2 * primals[0], 0 * tangents[0]),
+        vjp=lambda x: (2 * x, lambda c: 2 * c),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_REVERSE_MODE)
+def test_one_number_through_a_loop_goes_by_the_vjp_rule_that_is_given(name):
+    doubled = OF_REVERSE_MODE[name]
+
+    def branches(i, y):
+        return ad.switch(i % 2, [doubled, lambda y: y], y)
+
+    slopes = {
+        lambda x: ad.fori_loop(0, 3, lambda i, y: doubled(y), x): 8.0,
+        lambda x: doubled(ad.fori_loop(0, 3, lambda i, y: 1.5 * y, x)): 6.75,
+        lambda x: ad.fori_loop(0, 3, branches, x): 4.0,
+        lambda x: ad.while_loop(lambda y: y < 5, lambda y: doubled(y) + 1, x): 4.0,
+        lambda x: ad.checkpoint(lambda x: ad.fori_loop(0, 3, branches, x))(x): 4.0,
+    }
+    for function, slope in slopes.items():
+        assert ad.grad(function)(np.float64(1.5)) == slope
+        assert ad.value_and_grad(function)(np.float64(1.5))[1] == slope

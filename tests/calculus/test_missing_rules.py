@@ -79,6 +79,24 @@ def test_a_mode_that_lacks_a_rule_is_not_taken(inner, lengths, mode):
         ad.jacobian(function(inner), mode=missing)(x)
 
 
+@pytest.mark.parametrize("mode", [ad.Mode.MIDDLE, ad.Mode.OPTIMAL, ad.Mode.AUTO])
+@pytest.mark.parametrize("inner", [reversed_only, forward_only])
+def test_a_mode_that_lacks_a_rule_within_a_loop_is_not_taken(inner, mode):
+    def looped(x):
+        return ad.fori_loop(0, 3, lambda i, y: inner(y) * 0.5, x)
+
+    expected = np.eye(4) if inner is forward_only else _slopes_of_sines(X)
+    close(ad.jacobian(looped, mode=mode)(X), expected)
+
+
+def _slopes_of_sines(x):
+    """Of three rounds of sin(x) / 2."""
+    slope = np.ones(4)
+    for _ in range(3):
+        slope, x = slope * np.cos(x) / 2, np.sin(x) / 2
+    return np.diag(slope)
+
+
 def test_a_jacobian_without_any_rule():
     function = ad.primitive(np.sin, result=lambda x: x)
     for mode in MODES:

@@ -206,3 +206,46 @@ def test_divmod_defers_to_classes_that_ask_for_it():
             return other * 3
 
     assert np.array_equal(value(lambda x: divmod(x, Unit()), X), 3 * X)
+
+
+# --- half precision -------------------------------------------------------------------------------
+
+
+def _mean_into(dtype):
+    def mean(x):
+        out = np.empty(x.shape[1], dtype)
+        np.mean(x, axis=0, out=out)
+        return out
+
+    return mean
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.mean,
+        np.var,
+        np.average,
+        lambda x: np.mean(x, axis=0),
+        lambda x: x.mean(1, keepdims=True),
+        lambda x: np.mean(x, dtype=np.float16),
+        lambda x: np.mean(x, where=x > 0),
+        lambda x: np.std(x, axis=1),
+        _mean_into(np.float16),
+        _mean_into(np.float32),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2000])
+def test_means_in_half_precision_are_summed_in_single(function, size):
+    """60 numbers of 2000 are more than 65 504."""
+    x = (np.random.default_rng(0).normal(size=(60, 3)) * size + size).astype(np.float16)
+    with np.errstate(all="ignore"):
+        expected = function(x)
+        for found in (value(function, x), ad.jit(function)(x)):
+            assert found.dtype == expected.dtype
+            assert np.array_equal(found, expected)
+
+
+def test_the_slope_of_a_mean_in_half_precision():
+    x = np.ones((60, 2), np.float16)
+    assert ad.jvp(np.mean, (x,), (2000 * x,))[1] == np.float16(2000)

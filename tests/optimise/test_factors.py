@@ -12,9 +12,10 @@ from adjoint.base.arrays import ArrayType, array_type
 from adjoint.executors import Needs, NumpyExecutor
 from adjoint.optimise import bare, simplify
 from adjoint.optimise.factors import move_factors
+from adjoint.primitives.elementwise.declaring import scale
 from adjoint.primitives.structure.contraction import contract
 from adjoint.primitives.structure.moving import sum_axes
-from adjoint.program import Literal, Program
+from adjoint.program import Equation, Literal, Program
 from adjoint.transforms import jvp, vjp
 from tests.building import f8, names, program_of, run
 
@@ -189,3 +190,60 @@ def test_sums_go_through_any_number_of_products() -> None:
     slope = bare(simplify(Program(whole.inputs, whole.equations, whole.outputs[1:])))
     assert len(slope) == count + 1
     assert slope.equations[-1].outputs[0].type.shape == (2,)
+
+
+def all_derived(function: Any, *types: ArrayType) -> Program:
+    """The program of a function, as if a transform had written all of it."""
+    program = program_of(function, *types)
+    equations = [Equation(e.operation, e.inputs, e.outputs, None, True) for e in program.equations]
+    return Program(program.inputs, equations, program.outputs)
+
+
+def _read_twice(s: Any, x: Any, a: Any) -> Any:
+    """Steps each of which reads the one before twice, by way of products with a number."""
+    for _ in range(200):
+        y = scale(s, x)
+        x = product(y, a) + product(scale(s, y), a)
+    return sum_axes(x, (0,))
+
+
+def _summed_at_each_step(s: Any, x: Any, a: Any) -> Any:
+    sums = []
+    for _ in range(200):
+        x = scale(s, product(x, a))
+        sums.append(sum_axes(x, (0,)))
+    return (*sums, x)
+
+
+def _scaled(s: Any, x: Any, a: Any) -> Any:
+    """More products with a number than calls of Python may be deep."""
+    for _ in range(3000):
+        x = scale(s, x)
+    return sum_axes(x, (0,))
+
+
+@pytest.mark.parametrize("function", [_read_twice, _summed_at_each_step, _scaled])
+def test_long_chains_that_are_summed_grow_with_their_length_alone(function: Any) -> None:
+    program = all_derived(function, f8(), f8(50, 2), f8(2, 2))
+    simple = simplify(program)
+    assert len(simple) <= 1.5 * len(program)
+    values = (
+        0.999,
+        np.random.default_rng(0).normal(size=(50, 2)),
+        np.array([[0.4, 0.5], [0.3, 0.6]]),
+    )
+    expected = NumpyExecutor().compile(program, Needs()).run(*values)
+    found = NumpyExecutor().compile(simple, Needs()).run(*values)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+def test_half_precision_is_added_up_after_what_makes_it_small() -> None:
+    """Of 60 slopes of 2000 the sum is beyond 65 504, and times 0 in a product no number."""
+    half = np.dtype(np.float16)
+    types = array_type((60, 2), half), array_type((2, 2), half)
+    x, a = np.full((60, 2), 2000, half), np.diag(np.full(2, 1e-3, half))
+    program = all_derived(lambda x, a: sum_axes(product(x, a), (0,)), *types)
+    np.testing.assert_allclose(run(program, x, a), [120, 120], rtol=1e-2)
+    program = all_derived(lambda x, a: sum_axes(1e-3 * x, (0,)), *types)
+    np.testing.assert_allclose(run(program, x, a), [120, 120], rtol=1e-2)

@@ -31,7 +31,7 @@ NEGATIVE, MULTIPLY = PRIMITIVES["negative"], PRIMITIVES["multiply"]
 _LINEAR = frozenset({SUM, TRANSPOSE, RESHAPE, BROADCAST, SLICE})
 _PRODUCTS = frozenset({SCALE, MULTIPLY, CONTRACT})
 _EXACT = 2**53  # up to which doubles hold every integer
-_DEEPEST = 64  # products that a sum goes through, each a few calls of Python deep
+_DEEPEST = 64  # values that a sum goes through, each a few calls of Python deep
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Number = int | float
@@ -58,7 +58,8 @@ class _Mover:
         self.equation_of: dict[Variable, Equation] = {}
         read = chain(*(equation.inputs for equation in program.equations), program.outputs)
         self.uses = Counter(atom for atom in read if isinstance(atom, Variable))
-        self.depth = 0  # of products whose factors are being summed
+        self.sums: dict[tuple[Atom, tuple[int, ...]], Atom] = {}  # of values over axes
+        self.depth = 0  # of values that are being summed, each for the sum of the one before
         self.shared: set[Atom] = set()  # values of the new program that are read more than once
         self.products = Counter(
             atom
@@ -215,12 +216,28 @@ def _linear(mover: _Mover, equation: Equation) -> Term | None:
     if isinstance(value, Literal):
         return None
     if equation.primitive is SUM:
+        if value.type.dtype == np.float16:  # ends at 65 504: what is added up in it is made small
+            return None
         return number, _sum(mover, value, equation.params["axes"])
     return number, mover.emit(equation.operation, [value])[0]
 
 
 def _sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
-    """A sum over axes: single numbers leave it, sums of sums are one, products are contracted."""
+    """A sum over axes, found once: steps that read the one before twice would double the time."""
+    known = mover.sums.get((value, axes))
+    if known is not None:
+        mover.shared.add(known)
+        return known
+    mover.depth += 1
+    deep = mover.depth > _DEEPEST
+    total = mover.one(SUM, value, axes=axes) if deep else _shorter_sum(mover, value, axes)
+    mover.depth -= 1
+    mover.sums[value, axes] = total
+    return total
+
+
+def _shorter_sum(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> Atom:
+    """A sum: single numbers leave it, sums of sums are one, products are contracted."""
     source = mover.derived(value, SCALE, MULTIPLY)
     if source is not None:
         for factor, other in (source.inputs, source.inputs[::-1]):
@@ -285,8 +302,6 @@ def _with_factors_summed(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> A
     product = mover.read_once(value, CONTRACT)
     if product is None or value.type.dtype.kind not in "fc" or not value.type.size:
         return None
-    if mover.depth == _DEEPEST:
-        return None
     left, right, result = split_spec(product.params["spec"])
     gone = {result[axis] for axis in axes}
     factors, specs = [], []
@@ -294,9 +309,7 @@ def _with_factors_summed(mover: _Mover, value: Atom, axes: tuple[int, ...]) -> A
         alone = tuple(axis for axis, label in enumerate(own) if label in gone - set(others))
         if alone and (atom.type.dtype != value.type.dtype or not isinstance(atom, Variable)):
             return None
-        mover.depth += 1
         factors.append(_sum(mover, atom, alone) if alone else atom)
-        mover.depth -= 1
         specs.append("".join(label for axis, label in enumerate(own) if axis not in alone))
     kept = "".join(label for label in result if label not in gone)
     return mover.one(CONTRACT, *factors, spec=canonical(f"{','.join(specs)}->{kept}"))

@@ -11,17 +11,18 @@ from adjoint.base.errors import MissingRuleError
 from adjoint.optimise.simplify import eliminate_dead_code
 from adjoint.primitives.calls.custom import CUSTOM_LINEAR
 from adjoint.primitives.calls.linear import LINEAR_CALL
-from adjoint.program import Equation, Program
+from adjoint.program import Equation, Program, held_programs
 
 
 def is_applicable(equation: Equation) -> bool:
-    """Whether there is a rule to run it by."""
+    """Whether there are rules to run it by, and the programs that it holds."""
     params = equation.params
     if equation.primitive is CUSTOM_LINEAR:
         return bool(params["function"].applicable)
     if equation.primitive is LINEAR_CALL:
         return not params["transposed"] or params["function"].transpose is not None
-    return True
+    held = held_programs(equation.operation)
+    return all(is_applicable(inner) for program in held for inner in program.equations)
 
 
 def is_transposable(equation: Equation) -> bool:

@@ -27,6 +27,7 @@ from adjoint.calculus.jit.replay import replay, replays, way_of
 from adjoint.capture import Captured, with_cells
 from adjoint.loops import LOOPS
 from adjoint.pipeline import prepare, run
+from adjoint.primitives.calls.custom import CUSTOM_LINEAR
 from adjoint.program import Builder, Program, all_equations
 from adjoint.program import Literal as Constant
 from adjoint.spaces import Covector, Space, TangentBundle
@@ -43,6 +44,8 @@ def gradient_program(program: Program, inputs: int, aux: int) -> Program:
     forward = None
     if inputs == 1 and not aux and _is_loop_of_one_number(program):
         forward = possible(lambda: jvp(program, active))
+    if forward is not None and _has_rules_for_reverse_mode(forward):
+        forward = None
     seeded = [number == 0 for number in range(1 + aux)]
     derivative = forward or vjp(program, active, seeded)
     builder = Builder()
@@ -56,6 +59,14 @@ def _is_loop_of_one_number(program: Program) -> bool:
     argument, value = (tangent_type(atom.type) for atom in (program.inputs[0], program.outputs[0]))
     one = argument is value and not argument.ndim
     return one and any(equation.primitive in LOOPS for equation in all_equations(program))
+
+
+def _has_rules_for_reverse_mode(derivative: Program) -> bool:
+    """Whether there are derivatives whose transpose the user has given: gradients go by that.
+
+    A JVP rule beside it may raise an error, or be another's; without one there may be none.
+    """
+    return any(equation.primitive is CUSTOM_LINEAR for equation in all_equations(derivative))
 
 
 def _value_and_cotangents(

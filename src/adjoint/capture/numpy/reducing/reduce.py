@@ -76,14 +76,20 @@ def mean(
 ) -> Any:
     """Compute the arithmetic mean along the specified axis."""
     a = as_array(a)
-    if dtype is None and a.dtype.kind in "biu":
+    half = dtype is None and a.dtype == np.float16
+    if half:  # as NumPy does: sums are soon beyond its range
+        dtype = np.dtype(np.float32)
+    elif dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     total = sum_(a, axis, dtype, None, keepdims, where=where)
+    if half and type(out) is Traced:  # where the sum is put first
+        total = total.astype(out.dtype)
     count = Reduction("numpy.mean", a, axis, None, keepdims, where).count()
     if type(count) is int and not count:
         note_effect("NumPy warns of the mean of nothing")
     result = total / count
-    result = result if result.dtype == total.dtype else result.astype(total.dtype)
+    wanted = a.dtype if half and out is None else total.dtype
+    result = result if result.dtype == wanted else result.astype(wanted)
     return stored("numpy.mean", result, out)
 
 
@@ -101,7 +107,8 @@ def _variance(
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     if not is_given(mean):
-        mean = _mean(a, axis, dtype, keepdims=True, where=where)
+        own = a.dtype if dtype is None and a.dtype == np.float16 else dtype  # not as np.mean
+        mean = _mean(a, axis, own, keepdims=True, where=where)
     off = a - mean
     squares = np.square(off) if off.dtype.kind != "c" else np.square(off.real) + np.square(off.imag)
     total = sum_(squares, axis, dtype, None, keepdims, where=where)
