@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final, NamedTuple
 
 from adjoint.base.arrays import ArrayType
@@ -207,11 +207,11 @@ def _live(trace: Trace, outputs: Sequence[int]) -> list[int]:
     live = bytearray(len(records) + 1)  # the owner of an input is -1
     for slot in outputs:
         live[owners[slot]] = 1
-    for number in range(len(records) - 1, -1, -1):
+    for number, record in zip(range(len(records) - 1, -1, -1), reversed(records), strict=True):
         if live[number]:
-            for slot in records[number][1:]:
+            for slot in record[1:]:
                 live[owners[slot]] = 1
-    return [number for number in range(len(records)) if live[number]]
+    return list(compress(range(len(records)), live))
 
 
 class _Atoms(dict[int, Any]):

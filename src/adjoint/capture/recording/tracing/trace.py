@@ -356,16 +356,17 @@ class Trace:
 
     def find_owners(self) -> None:
         """Extend the table of which record made which slot."""
-        known, starts, records = self.owners, self.starts, self.records
-        total = len(self.types)
-        while len(known) < total:
-            number = len(starts)
-            starts.append(len(known))
-            head, *slots = records[number]
+        known, starts, records, types = self.owners, self.starts, self.records, self.types
+        following, total = len(known), len(types)
+        for number in range(len(starts), len(records)):
+            if following >= total:
+                break
+            starts.append(following)
+            head, count = records[number][0], 1
             if type(head) is Operation and head.multiple:
-                known.extend([number] * len(head.infer(tuple([self.types[x] for x in slots]))))
-            else:
-                known.append(number)
+                count = len(head.infer(tuple([types[slot] for slot in records[number][1:]])))
+            known += [number] * count
+            following += count
 
     def start(self, number: int) -> int:
         """The slot of the (first) result of a record."""
