@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from adjoint.base.arrays import ArrayType, array_type, type_of
+from adjoint.base.arrays import ArrayType, type_of
 from adjoint.base.errors import AdjointError
 from adjoint.executors.effort import compiling_seconds, seconds_of_run
 from adjoint.executors.tiered import Tiered
@@ -26,7 +26,6 @@ from adjoint.optimise import simplify
 from adjoint.program import Builder, Equation, Literal, Operation, Program, Variable, all_equations
 from adjoint.program.nested import held_programs
 
-_COUNT: Final = array_type((), np.dtype(np.int64))
 _FEWEST: Final = 2  # rounds that NumPy makes in any case
 # Compiling takes so many times as long as the rounds that NumPy makes before. A loop around others
 # is likely to be recorded once more, with more paths, and its code would be of no use.
