@@ -116,10 +116,8 @@ class Memory(Indices):
         self, variable: Variable, terms: Sequence[Term], address: Address, written: bool = False
     ) -> None:
         if address.stride == 1 and not self.places[variable].lanes:
-            where, labels = (
-                self._sorted_terms[variable, tuple(terms)],
-                [f.label for f in self.frames],
-            )
+            where = self._sorted_terms[variable, tuple(terms)]
+            labels = [frame.label for frame in self.frames]
             fetch_ahead(self.block, variable, where, address.pointer, labels, written)
 
     def load_at(
