@@ -8,6 +8,7 @@ from math import prod
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
 from adjoint.executors.native.products.blas import called, emit_call, fewest_flops
+from adjoint.executors.native.products.blocks import blocked
 from adjoint.executors.native.products.plan import ArrayProduct, grouped
 from adjoint.executors.native.products.shared import emit_shared, shared
 from adjoint.executors.native.products.summed import cut_sum, emit_cut_sum
@@ -65,7 +66,7 @@ def emit_product(
     def tiles(part: str, tiling: Tiling) -> int:
         return emit_tiles(module, part, product.dtype, tiling)
 
-    tiling = tiled(groups, vectors)
+    tiling = blocked(tiled(groups, vectors), size)
     sums = cut_sum(groups, tiling, moved, vectors)
     share = shared(tiling, moved, threads) if sums is None else None
     if sums is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil, prod
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.executors.native.machine.module import Module
+from adjoint.executors.native.products.blocks import chunk_of, fetching
+from adjoint.executors.native.products.fetching import emit_fetching
 from adjoint.executors.native.products.plan import ProductAxis
+from adjoint.executors.native.products.sums import Fetch, Step, SumLoops
 from adjoint.executors.native.products.tiling import ColumnPiece, Tiling
 from adjoint.executors.native.products.writer import ProductWriter
-
-# Adds the terms at two places, in A and B, to one of the sets of partial sums.
-Step = Callable[[str, str, list[str]], list[str]]
 
 
 def emit_tiles(module: Module, name: str, dtype: np.dtype[Any], tiling: Tiling) -> int:
@@ -48,6 +48,8 @@ class _Tiles:
     def __init__(self, writer: ProductWriter, tiling: Tiling) -> None:
         self.writer = writer
         self.tiling = tiling
+        self.turns: list[str] = []  # of the open loops over tiles
+        self.fetch: Fetch | None = None
 
     def emit(self) -> None:
         operands = ("%b", "%a") if self.tiling.swapped else ("%a", "%b")
@@ -67,7 +69,9 @@ class _Tiles:
             if axis.size % size:
                 start = writer.smaller(start, axis.size - size)
             steps = [writer.times(start, step) for step in (axis.a, axis.b, axis.c)]
+            self.turns.append(index)
             body([writer.at(place, step) for place, step in zip(places, steps, strict=True)])
+            self.turns.pop()
             return []
 
         writer.loop(ceil(axis.size / size), [], [], turn)
@@ -85,91 +89,8 @@ class _Tiles:
         zeros = [self.writer.filled(self.writer.zero, width) for width in widths]
         if not axes:
             return step(a, b, zeros)
-        return _Sum(self.writer, self.tiling, axes, widths, step, unit).starting_at(a, b)
-
-
-class _Sum:
-    """The loops of a sum.
-
-    axes: to sum over. widths: of the sums, of which there are several. step: adds one term to each.
-    unit: how many numbers along the last axis are in a term.
-    """
-
-    def __init__(
-        self,
-        writer: ProductWriter,
-        tiling: Tiling,
-        axes: tuple[ProductAxis, ...],
-        widths: list[int],
-        step: Step,
-        unit: int,
-    ) -> None:
-        self.writer = writer
-        self.split, self.unroll, self.flush = tiling.split, tiling.unroll, tiling.flush
-        self.axes = axes
-        self.step = step
-        self.unit = unit
-        self.size = len(widths)
-        self.widths = widths * self.split
-        self.types = ["ptr", "ptr", *(writer.type_of(width) for width in self.widths)]
-        self.zeros = [writer.filled(writer.zero, width) for width in self.widths]
-
-    def starting_at(self, a: str, b: str) -> list[str]:
-        """The sums from these places on in A and B."""
-        sums = self.level(0, a, b, self.zeros)
-        while len(sums) > self.size:
-            half = len(sums) // self.size // 2 * self.size
-            sums = [*self.added(sums[:half], sums[-half:]), *sums[half:-half]]
-        return sums
-
-    def added(self, left: list[str], right: list[str]) -> list[str]:
-        """Sums of sums."""
-        pairs = zip(left, right, self.widths[: len(left)], strict=True)
-        return [self.writer.add(x, y, width) for x, y, width in pairs]
-
-    def steps(self, count: int, a: str, b: str, sums: list[str]) -> list[str]:
-        """Steps written out; the sets of partial sums take turns."""
-        sums = list(sums)
-        axis, size = self.axes[-1], self.size
-        for index in range(count):
-            first = index % self.split * size
-            number = index * self.unit
-            place_a, place_b = self.writer.advanced((a, b), (number * axis.a, number * axis.b))
-            sums[first : first + size] = self.step(place_a, place_b, sums[first : first + size])
-        return sums
-
-    def level(self, depth: int, a: str, b: str, sums: list[str]) -> list[str]:
-        """The sum over an axis and those inside of it, added to what is there."""
-        writer, axis, last = self.writer, self.axes[depth], depth == len(self.axes) - 1
-        per_turn = self.unroll if last else 1
-        turns = axis.size // (per_turn * self.unit if last else 1)
-        steps = [step * per_turn * (self.unit if last else 1) for step in (axis.a, axis.b)]
-
-        def turn(_: str, values: list[str]) -> list[str]:
-            place_a, place_b, *old = values
-            if last:
-                new = self.steps(per_turn, place_a, place_b, old)
-            else:
-                new = self.level(depth + 1, place_a, place_b, old)
-            return [*writer.advanced((place_a, place_b), steps), *new]
-
-        def part(index: str, values: list[str]) -> list[str]:
-            start = writer.times(index, chunk)
-            left = writer.smaller(writer.block.op(f"sub nsw i64 {turns}, {start}"), chunk)
-            places = values[:2]
-            partials = writer.loop(left, self.types, [*places, *self.zeros], turn)
-            return [*partials[:2], *self.added(values[2:], partials[2:])]
-
-        # Long sums are sums of the sums of their parts: less is rounded away.
-        inside = per_turn * prod(other.size for other in self.axes[depth + 1 :])
-        chunk = max(1, self.flush // inside)
-        values = [a, b, *sums]
-        if turns and inside <= self.flush < inside * turns:
-            values = writer.loop(ceil(turns / chunk), self.types, values, part)
-        elif turns:
-            values = writer.loop(turns, self.types, values, turn)
-        rest = axis.size // self.unit - turns * per_turn if last else 0
-        return self.steps(rest, values[0], values[1], values[2:])
+        total = SumLoops(self.writer, self.tiling, axes, widths, step, unit, self.fetch)
+        return total.starting_at(a, b)
 
 
 class _ColumnTiles(_Tiles):
@@ -177,6 +98,9 @@ class _ColumnTiles(_Tiles):
 
     def __init__(self, writer: ProductWriter, tiling: Tiling) -> None:
         super().__init__(writer, tiling)
+        self.ahead = fetching(tiling, writer.itemsize)
+        in_chunks = chunk_of(tiling) < tiling.rows.size
+        self.packs_once = tiling.packed and in_chunks and not tiling.part
         self.width = sum(piece.width for piece in tiling.pieces)
 
     def emit(self) -> None:
@@ -205,15 +129,83 @@ class _ColumnTiles(_Tiles):
         )
 
     def matrix(self, places: list[str]) -> None:
+        whole, chunk = self.tiling, chunk_of(self.tiling)
+        body = self.parts if whole.part else self.columns
+        if chunk == whole.rows.size:
+            body(places)
+            return
+        self.tiling = replace(whole, rows=replace(whole.rows, size=chunk))
+        if self.packs_once:
+            self.tiles(whole.columns, min(self.width, whole.columns.size), places, self.panel)
+        self.tiles(whole.rows, chunk, places, body)
+        self.tiling = whole
+
+    def parts(self, places: list[str]) -> None:
+        """Add up one part of all sums after the other in the scratch, and then write them."""
+        writer, whole = self.writer, self.tiling
+        (summed,) = whole.summed
+        lanes = whole.lanes
+        sums = ProductAxis(self.sums_size() // lanes, c=lanes)
+        zeros, all_lanes = writer.filled(writer.zero, lanes), ColumnPiece(0, lanes, lanes)
+        inside = [*places[:2], writer.at("%scratch", self.panel_size())]
+        writer.over((sums,), inside, lambda at: writer.store(zeros, at[2], all_lanes, 1))
+        count, rest = divmod(summed.size, whole.part)
+
+        def turn(_: str, operands: list[str]) -> list[str]:
+            self.columns([*operands, places[2]])
+            return writer.advanced(operands, (whole.part * summed.a, whole.part * summed.b))
+
+        self.tiling = replace(whole, summed=(replace(summed, size=whole.part),))
+        last = writer.loop(count, ["ptr", "ptr"], places[:2], turn)
+        if rest:
+            self.tiling = replace(whole, summed=(replace(summed, size=rest),))
+            self.columns([*last, places[2]])
+        self.tiling = whole
+        columns = min(self.width, whole.columns.size)
+        self.tiles(
+            whole.columns,
+            columns,
+            places,
+            lambda tile: self.tiles(whole.rows, whole.height, tile, self.write),
+        )
+
+    def sums_size(self) -> int:
+        """How many numbers the sums of all tiles are, in whole vectors."""
+        tiling = self.tiling
+        tiles = ceil(tiling.rows.size / tiling.height) * tiling.across
+        return ceil(tiles * tiling.height * self.width / tiling.lanes) * tiling.lanes
+
+    def panel_size(self) -> int:
+        """How many numbers of B are packed together, in whole cache lines."""
+        tiling = self.tiling
+        depth = tiling.part or tiling.depth
+        return ceil(depth * self.width / 16) * 16 if tiling.packed else 0
+
+    def panel(self, places: list[str]) -> None:
+        """Pack the columns of a tile beside those of the others."""
+        self.pack(places[1], self.panel_place())
+
+    def panel_place(self) -> str:
+        """Where the columns of a tile are packed."""
+        if not self.packs_once:
+            return "%scratch"
+        return self.writer.at("%scratch", self.writer.times(self.turns[-1], self.panel_size()))
+
+    def columns(self, places: list[str]) -> None:
         columns = self.tiling.columns
+        self.block = places
         self.tiles(columns, min(self.width, columns.size), places, self.column)
 
     def column(self, places: list[str]) -> None:
         tiling = self.tiling
+        panels = self.panel_size() * (tiling.across if self.packs_once else 1)
+        sums = self.sums_size() if tiling.part else 0
+        self.scratch_elements = max(self.scratch_elements, panels + sums)
         if tiling.packed:
-            self.pack(places[1], "%scratch")
-            places[1] = "%scratch"
-            self.scratch_elements = tiling.depth * self.width
+            panel = self.panel_place()
+            if not self.packs_once:
+                self.pack(places[1], panel)
+            places[1] = panel
         body = self.packed_tile if tiling.packed else self.plain_tile
         self.writer.over(
             tiling.repeats,
@@ -292,12 +284,51 @@ class _ColumnTiles(_Tiles):
             return result
 
         widths = [piece.width for piece in pieces] * height
+        if self.ahead is not None:
+            self.fetch = emit_fetching(writer, self.ahead, self.block, self.number())
         sums = self.sums(summed, widths, a, b, step)
-        for row in range(height):
-            place = writer.at(c, row * rows.c)
+        if tiling.part:
+            self.keep(sums)
+        else:
+            self.store(c, sums)
+
+    def number(self) -> str:
+        """The number of a tile among those of its block."""
+        column, row = self.turns[-2:]
+        tiles = ceil(self.tiling.rows.size / self.tiling.height)
+        return self.writer.plus(self.writer.times(column, tiles), row)
+
+    def kept(self) -> Iterator[tuple[str, ColumnPiece]]:
+        """The places of the tile's sums in the scratch, with as many lanes as they have."""
+        writer, tiling = self.writer, self.tiling
+        start = writer.times(self.number(), tiling.height * self.width)
+        place = writer.at(writer.at("%scratch", self.panel_size()), start)
+        for row in range(tiling.height):
+            for piece in tiling.pieces:
+                whole = replace(piece, count=piece.width)
+                yield writer.at(place, row * self.width + piece.offset), whole
+
+    def keep(self, sums: list[str]) -> None:
+        """Add a part of the sums to those before it."""
+        writer = self.writer
+        for (place, piece), total in zip(self.kept(), sums, strict=True):
+            before = writer.load(place, piece, 1, writer.zero)
+            writer.store(writer.add(before, total, piece.width), place, piece, 1)
+
+    def write(self, places: list[str]) -> None:
+        """Write the sums of a tile to the result."""
+        writer = self.writer
+        sums = [writer.load(place, piece, 1, writer.zero) for place, piece in self.kept()]
+        self.store(places[2], sums)
+
+    def store(self, c: str, sums: list[str]) -> None:
+        writer, tiling = self.writer, self.tiling
+        for row in range(tiling.height):
+            place = writer.at(c, row * tiling.rows.c)
             for index, piece in enumerate(tiling.pieces):
-                start = writer.at(place, piece.offset * columns.c)
-                writer.store(sums[row * len(pieces) + index], start, piece, columns.c)
+                start = writer.at(place, piece.offset * tiling.columns.c)
+                total = sums[row * len(tiling.pieces) + index]
+                writer.store(total, start, piece, tiling.columns.c)
 
 
 class _SumTiles(_Tiles):

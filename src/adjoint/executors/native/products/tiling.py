@@ -44,6 +44,8 @@ class Tiling:
         are written out. packed: whether B is copied, column tile by column tile,
         so that its lanes are neighbours. hoisted: whether that is done for all of the batch first,
         and the batch is then the innermost loop, which goes through A and C as they lie.
+    most_rows: that meet all columns before the next rows do; 0 for all. part: of the sums that
+        all tiles have before they go on to the next one; 0 for the whole sums.
     """
 
     swapped: bool
@@ -63,6 +65,8 @@ class Tiling:
     packed: bool
     hoisted: bool
     cycles: float
+    most_rows: int = 0
+    part: int = 0
 
     @property
     def depth(self) -> int:

@@ -105,6 +105,12 @@ class ProductWriter:
             return "0"
         return index if factor == 1 else self.block.op(f"mul nsw i64 {index}, {factor}")
 
+    def plus(self, index: str, other: str) -> str:
+        """The sum of two numbers of turns."""
+        if "0" in (index, other):
+            return other if index == "0" else index
+        return self.block.op(f"add nuw nsw i64 {index}, {other}")
+
     def smaller(self, index: str, limit: int) -> str:
         """The smaller of an index and a constant."""
         if index == "0":
