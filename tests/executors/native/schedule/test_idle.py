@@ -12,7 +12,7 @@ import pytest
 import adjoint as ad
 from adjoint.executors.native.graph import masks
 from adjoint.executors.native.graph.indices import Access
-from adjoint.executors.native.schedule import planning
+from adjoint.executors.native.schedule import planning, recomputing
 from adjoint.executors.native.schedule.layout import Layout
 
 Objective = Callable[[Any, Any], Any]
@@ -260,4 +260,4 @@ def test_steps_that_read_the_one_before_twice_are_not_computed_where_they_are_re
     for layout in layouts:
         scheduler = layout.scheduler
         inlined = [scheduler.graph.producers[variable] for variable in scheduler.inlined]
-        assert all(len(scheduler.reads(n)) <= planning.MOST_READ_AGAIN for n in inlined)
+        assert all(len(scheduler.reads(n)) <= recomputing.MOST_READ_AGAIN for n in inlined)

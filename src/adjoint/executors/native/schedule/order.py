@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Final
 
+import numpy as np
+
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import (
     Access,
@@ -22,6 +24,7 @@ from adjoint.executors.native.graph.indices import (
 )
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import axis_values, stride_along
+from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.schedule.rows import Rest, RowGroups
 from adjoint.program import Literal, Variable
 
@@ -452,3 +455,11 @@ def result_path(node: ArrayNode, path: Path) -> Path:
         if loop.label in reduced:
             return path[:depth]
     return path
+
+
+def lanes_for(nodes: Sequence[ArrayNode]) -> int:
+    """The lanes that suit the numbers of some nodes."""
+    floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
+    dtypes = floats or [node.output.type.dtype for node in nodes]
+    sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in dtypes]
+    return machine().native_lanes(np.dtype(f"f{min(8, max(4, *sizes))}"))

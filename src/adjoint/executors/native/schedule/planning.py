@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Final
 
 import numpy as np
 
-from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.bodies import build_graph
-from adjoint.executors.native.graph.indices import Access, Dynamic
+from adjoint.executors.native.graph.indices import Access
 from adjoint.executors.native.graph.nodes import SCATTERS, ArrayNode, Graph, Kind
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
@@ -26,12 +24,15 @@ from adjoint.executors.native.schedule.memory_order import (
 from adjoint.executors.native.schedule.operands import emit_routines, is_product
 from adjoint.executors.native.schedule.order import (
     Item,
-    Loop,
     Scheduler,
     paths,
 )
 from adjoint.executors.native.schedule.overwriting import candidates, settled
-from adjoint.executors.native.schedule.recomputing import compute_again
+from adjoint.executors.native.schedule.recomputing import (
+    compute_again,
+    has_loops,
+    scheduled,
+)
 from adjoint.executors.native.schedule.regions import (
     Region,
     divided_loops,
@@ -45,18 +46,13 @@ from adjoint.executors.native.schedule.storage import (
     BODY_STACK,
     STACK,
     allocate,
-    stored,
     whole_places,
 )
 from adjoint.executors.native.schedule.unrolling import choose_unrolled
 from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
-LARGE: Final = 1024  # numbers from which it is worth while to compute an array again
-# Numbers in memory that one which is computed where it is read may take, through others like it:
-# of steps that each read the one before twice, there are twice as many with every step.
-MOST_READ_AGAIN: Final = 32
-MOST_ROUNDS: Final = 4
+WATCHED: Final = 1024  # numbers that are looked at for NaN while they are written
 PAUSED_TIME: Final = 5_000_000.0  # nanoseconds of a region after which signals are seen to
 COPIED: Final = 1024  # bytes of a carried array that is copied from one place to another
 HELD: Final = 256  # bytes of one that is written in place, and held on the stack meanwhile
@@ -291,7 +287,7 @@ def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]
     return frozenset(
         variable
         for variable in (graph.outputs[number] for number in watched)
-        if variable.type.size >= LARGE
+        if variable.type.size >= WATCHED
         and variable.type.inexact
         and graph.producers[variable].kind in kinds
     )
@@ -364,73 +360,3 @@ def arranged(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
         copy_inputs(graph, copied)
         scheduler = scheduled(graph, takes)
     return scheduler
-
-
-def has_loops(scheduler: Scheduler) -> bool:
-    """Whether anything is arranged in loops; other programs are written out, in their order."""
-    return any(isinstance(item, Loop) for item in scheduler.items)
-
-
-def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
-    """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
-    inlined: frozenset[Variable] = frozenset()
-    scheduler = Scheduler(graph, lanes_for, inlined, takes)
-    overwritten = set(takes.values())
-    for _ in range(MOST_ROUNDS if has_loops(scheduler) else 0):
-        more = _cheap(graph, scheduler, overwritten)
-        if not more or _most_read(graph, inlined | more) > MOST_READ_AGAIN:
-            break
-        inlined |= more
-        scheduler = Scheduler(graph, lanes_for, inlined, takes)
-    return scheduler
-
-
-def _most_read(graph: Graph, inlined: Collection[Variable]) -> int:
-    """The most numbers that one reads which is computed where it is read, through others too."""
-    counts: dict[Variable | Literal, int] = {}
-    for node in graph.nodes:
-        if node.output in inlined:
-            counts[node.output] = sum(counts.get(access.source, 1) for access in node.reads())
-    return max(counts.values(), default=0)
-
-
-def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
-    """Large stored arrays that one operation on what is in memory anyway gives again."""
-    cheap: set[Variable] = set()
-    sought = _looked_up(graph)
-    for variable in stored(graph, scheduler):
-        node = graph.producers[variable]
-        volume = prod(label.extent for label in node.iteration() if not label.unrolled)
-        if node.kind is not Kind.POINTWISE or variable in scheduler.outside or volume < LARGE:
-            continue
-        if variable in sought:
-            continue
-        wide = [access.source for access in node.accesses if access.source.type.ndim]
-        # What it reads stays in memory, unless that is itself computed again or written over.
-        still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
-        if cost(node.operation) <= 1 and len(wide) <= 2 and still:
-            cheap.add(variable)
-    return cheap
-
-
-def _looked_up(graph: Graph) -> set[Variable]:
-    """Arrays most of whose numbers are looked up by indices that are data.
-
-    That is one number at a time, for which they are computed many at a time rather than there.
-    """
-    return {
-        access.source
-        for node in graph.nodes
-        for access in node.reads()
-        if isinstance(access.source, Variable)
-        and any(isinstance(atom, Dynamic) for term in access.terms for atom in term.atoms())
-        and 2 * prod(label.extent for label in node.iteration()) >= access.source.type.size
-    }
-
-
-def lanes_for(nodes: Sequence[ArrayNode]) -> int:
-    """The lanes that suit the numbers of some nodes."""
-    floats = [node.output.type.dtype for node in nodes if node.output.type.dtype.kind in "fc"]
-    dtypes = floats or [node.output.type.dtype for node in nodes]
-    sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in dtypes]
-    return machine().native_lanes(np.dtype(f"f{min(8, max(4, *sizes))}"))

@@ -1,20 +1,106 @@
-"""Arrays in memory that loops compute again, since what they are computed from is nearer."""
+"""What is computed again where it is read: cheap arrays that would have to be stored.
+
+Others are in memory because a product needs them there, and loops compute them again, since what
+they are computed from is nearer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.graph.indices import Access
+from adjoint.executors.native.graph.indices import Access, Dynamic
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import axis_values, stride_along
-from adjoint.executors.native.schedule.order import Path, Scheduler, paths
-from adjoint.executors.native.schedule.storage import whole_places
-from adjoint.program import Variable
+from adjoint.executors.native.schedule.order import Loop, Path, Scheduler, lanes_for, paths
+from adjoint.executors.native.schedule.storage import stored, whole_places
+from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT
+from adjoint.program import Literal, Variable
 
+LARGE: Final = 256  # numbers from which it is worth while to compute an array again
+# Numbers in memory that one which is computed where it is read may take, through others like it:
+# of steps that each read the one before twice, there are twice as many with every step.
+MOST_READ_AGAIN: Final = 32
+MOST_ROUNDS: Final = 4
 FAR: Final = 2**20  # bytes of an array that has left the second cache when it is read
 WIDER: Final = 8  # times the bytes of all that it is computed from
+
+
+def has_loops(scheduler: Scheduler) -> bool:
+    """Whether anything is arranged in loops; other programs are written out, in their order."""
+    return any(isinstance(item, Loop) for item in scheduler.items)
+
+
+def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
+    """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
+    inlined: frozenset[Variable] = frozenset()
+    scheduler = Scheduler(graph, lanes_for, inlined, takes)
+    overwritten = set(takes.values())
+    for _ in range(MOST_ROUNDS if has_loops(scheduler) else 0):
+        more = _cheap(graph, scheduler, overwritten)
+        if not more or _most_read(graph, inlined | more) > MOST_READ_AGAIN:
+            break
+        inlined |= more
+        scheduler = Scheduler(graph, lanes_for, inlined, takes)
+    return scheduler
+
+
+def _most_read(graph: Graph, inlined: Collection[Variable]) -> int:
+    """The most numbers that one reads which is computed where it is read, through others too."""
+    counts: dict[Variable | Literal, int] = {}
+    for node in graph.nodes:
+        if node.output in inlined:
+            counts[node.output] = sum(counts.get(access.source, 1) for access in node.reads())
+    return max(counts.values(), default=0)
+
+
+def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
+    """Large stored arrays that one operation on what is in memory anyway gives again."""
+    cheap: set[Variable] = set()
+    sought = _looked_up(graph)
+    for variable in stored(graph, scheduler):
+        node = graph.producers[variable]
+        volume = prod(label.extent for label in node.iteration() if not label.unrolled)
+        if variable in scheduler.outside or variable in sought or volume < LARGE:
+            continue
+        wide = [access.source for access in node.accesses if access.source.type.ndim]
+        # What it reads stays in memory, unless that is itself computed again or written over.
+        still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
+        if _is_one_step(node, len(wide)) and still:
+            cheap.add(variable)
+    return cheap
+
+
+def _is_one_step(node: ArrayNode, wide: int) -> bool:
+    """Whether one operation on one or two arrays gives a number, or choosing from these.
+
+    A stencil reads its neighbours from an array that is joined or padded; its gradient reads them
+    from padded ones. Computed where they are read, they are the array itself, a place further on.
+    What adds to parts of an array is stored: of a chain of such, all sums would be made anew.
+    """
+    if node.kind is Kind.POINTWISE:
+        return wide <= 2 and cost(node.operation) <= 1
+    if node.equation is None or node.kind is not Kind.GUARDED:
+        return False
+    is_padded = node.equation.primitive is INCREMENT and wide <= 1
+    return is_padded or (node.equation.primitive is CONCATENATE and wide <= 2)
+
+
+def _looked_up(graph: Graph) -> set[Variable]:
+    """Arrays most of whose numbers are looked up by indices that are data.
+
+    That is one number at a time, for which they are computed many at a time rather than there.
+    """
+    return {
+        access.source
+        for node in graph.nodes
+        for access in node.reads()
+        if isinstance(access.source, Variable)
+        and any(isinstance(atom, Dynamic) for term in access.terms for atom in term.atoms())
+        and 2 * prod(label.extent for label in node.iteration()) >= access.source.type.size
+    }
 
 
 def compute_again(graph: Graph, scheduler: Scheduler, takes: Mapping[Variable, Variable]) -> None:
