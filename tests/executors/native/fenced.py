@@ -2,7 +2,8 @@
 
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
-or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters.
+or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters; or
+"strided", reads of every other number and the like.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ctypes
 import faulthandler
 import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from adjoint.executors.native.lowering import lower
 from adjoint.executors.native.schedule import planning, storage
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
+from tests.executors.native.emission.strided import random_strided
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 from tests.executors.native.rows.random_rows import random_rows
@@ -165,6 +167,12 @@ def outside(
     return False
 
 
+MAKERS: dict[str, Callable[[int], tuple[Program, list[Any]]]] = {
+    "rows": random_rows,
+    "strided": random_strided,
+}
+
+
 def main(kind: str, first: int, last: int) -> int:
     """How many programs ran; raises, or ends the process, where memory is not kept to."""
     faulthandler.enable()
@@ -174,12 +182,11 @@ def main(kind: str, first: int, last: int) -> int:
     storage.Allocator.take = _take_with_gap  # type: ignore[method-assign]
     done = 0
     for seed in range(first, last):
-        made = random_rows(seed) if kind == "rows" else random_program(seed, True)
-        program, arguments = made
+        program, arguments = MAKERS[kind](seed) if kind in MAKERS else random_program(seed, True)
         if not is_lowerable(program):
             continue
         fence = Fence(at_end=bool(seed % 2))
-        if kind in ("values", "rows"):
+        if kind != "indices":
             compare(program, arguments, kind == "values", fence.run)
         else:
             changed = pointing_outside(program, arguments, np.random.default_rng([seed, 3]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -188,8 +188,36 @@ class Memory(Indices):
                 f"call {wide} @{name}(ptr {address.pointer}, i32 {size}, <{lanes} x i1> "
                 f"{mask.text}, {wide} zeroinitializer){tag if place.kind != 'input' else ''}"
             )
+        step = parts * (address.stride or 0)
+        if mask is None and 0 < abs(step) <= _NEAR:
+            pointer = self._beside(address.pointer, scalar, part)
+            return self._apart(scalar, pointer, step, lanes, tag)
         pointers = self._pointers(scalar, address, lanes, parts, part)
         return self._gathered(scalar, pointers, lanes, mask)
+
+    def _apart(self, scalar: str, pointer: str, step: int, lanes: int, tag: str) -> str:
+        """Numbers a few places apart, out of vectors of neighbours: quicker than a gather.
+
+        The last vector ends with the last number that is wanted: nothing beyond it is read.
+        """
+        wide = vector_type(scalar, lanes)
+        offsets = [step * lane - min(step * (lanes - 1), 0) for lane in range(lanes)]
+        first = self._beside(pointer, scalar, min(step * (lanes - 1), 0))
+        chosen, taken = "poison", 0
+        for index in range(abs(step)):
+            start = min(index * lanes, max(offsets) - lanes + 1)
+            place = self._beside(first, scalar, start)
+            vector = self.block.op(f"load {wide}, ptr {place}, align {_bytes(scalar)}{tag}")
+            lanes_of = [
+                lane if offset < taken else lanes + offset - start if offset < start + lanes else -1
+                for lane, offset in enumerate(offsets)
+            ]
+            picked = ", ".join(f"i32 {lane if lane >= 0 else 'poison'}" for lane in lanes_of)
+            chosen = self.block.op(
+                f"shufflevector {wide} {chosen}, {wide} {vector}, <{lanes} x i32> <{picked}>"
+            )
+            taken = start + lanes
+        return chosen
 
     def _own_lanes(
         self,
@@ -262,6 +290,9 @@ class Memory(Indices):
         scalar = memory_type(dtype)
         tag = self._alias_tag(place.tag)
         self._fetch_ahead(variable, terms, address, written=True)
+        if parts == 2 and value.lanes and not place.lanes and address.stride == 1:
+            self._store_pairs(scalar, address.pointer, value, tag)
+            return
         for part, text in enumerate(value.parts):
             if dtype.kind == "b":
                 to = vector_type("i8", value.lanes)
@@ -279,6 +310,20 @@ class Memory(Indices):
                 one = self.block.op(f"extractelement {wide} {text}, i32 {lane}")
                 pointer = self._beside(address.pointer, scalar, step)
                 self.block.do(f"store {scalar} {one}, ptr {pointer}, align {size}{tag}")
+
+    def _store_pairs(self, scalar: str, pointer: str, value: Value, tag: str) -> None:
+        """Write complex numbers side by side: real parts and imaginary ones in turns."""
+        lanes = value.lanes
+        wide, pairs = vector_type(scalar, lanes), vector_type(scalar, 2 * lanes)
+        turns = ", ".join(f"i32 {lane}, i32 {lanes + lane}" for lane in range(lanes))
+        real, imaginary = value.parts
+        both = self.block.op(
+            f"shufflevector {wide} {real}, {wide} {imaginary}, <{2 * lanes} x i32> <{turns}>"
+        )
+        self.block.do(f"store {pairs} {both}, ptr {pointer}, align {_bytes(scalar)}{tag}")
+
+
+_NEAR: Final = 8  # numbers from one lane to the next, up to which vectors hold several lanes
 
 
 def _bytes(scalar: str) -> int:
