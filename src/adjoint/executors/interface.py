@@ -89,8 +89,8 @@ class LeftEquation(NamedTuple):
     def of(cls, equation: Equation, reason: str) -> LeftEquation:
         """An equation in a few words: its primitive, its parameters, the types of its operands."""
         operands = ", ".join(str(atom.type) for atom in equation.inputs)
-        holds = any(True for _ in held_programs(equation.operation))
-        parameters = "" if holds else parameter_text(equation.params)
+        held = held_programs(equation.operation)
+        parameters = "" if held else parameter_text(equation.params)
         text = f"{equation.primitive.name}{parameters} of {operands or 'nothing'}"
         return cls(text, reason, equation.outputs)
 

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 from adjoint.loops.declared import SCAN, SWITCH, WHILE
 from adjoint.loops.tapes import LENGTHS
 from adjoint.optimise.influences import influences, together
-from adjoint.program import Atom, Equation, Operation, Program, Variable, operation
+from adjoint.program import (
+    Atom,
+    Equation,
+    Operation,
+    Program,
+    Variable,
+    held_programs,
+    operation,
+)
 
 Pass = Callable[[Program], Program]
 
@@ -54,14 +62,7 @@ def shortened_body(simplify: Pass, body: Program) -> Program:
 
 def holds_programs(equation: Equation) -> bool:
     """Whether it is a loop, a branch or the like."""
-    return any(
-        isinstance(value, Program) or (isinstance(value, tuple) and _programs(value))
-        for value in equation.params.values()
-    )
-
-
-def _programs(value: tuple[Any, ...]) -> bool:
-    return bool(value) and isinstance(value[0], Program)
+    return bool(held_programs(equation.operation))
 
 
 class _Narrow(NamedTuple):

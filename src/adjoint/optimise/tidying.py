@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.loops.declared import CHECKPOINT, SCAN, SWITCH, WHILE
+from adjoint.optimise.bodies import holds_programs
 from adjoint.primitives.declaration import Primitive
 from adjoint.program import Atom, Equation, Literal, Program, Variable, operation
 from adjoint.program.builder import lookup
-from adjoint.program.nested import held_programs
 
 
 class _Tidy(NamedTuple):
@@ -24,7 +24,7 @@ class _Tidy(NamedTuple):
 
 def tidy(program: Program) -> Program:
     """The program with its loops and branches tidied; itself where they are tidy."""
-    if not any(map(_holds, program.equations)):
+    if not any(map(holds_programs, program.equations)):
         return program
     names: dict[Variable, Atom] = {}
     kept = []
@@ -41,10 +41,6 @@ def tidy(program: Program) -> Program:
         return program
     outputs = [names.get(x, x) if isinstance(x, Variable) else x for x in program.outputs]
     return Program(program.inputs, kept, outputs)
-
-
-def _holds(equation: Equation) -> bool:
-    return next(held_programs(equation.operation), None) is not None
 
 
 def _with(

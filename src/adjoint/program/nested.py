@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from adjoint.program.operation import Operation
 from adjoint.program.program import SILENT, Equation, Program
 
 
-def held_programs(op: Operation) -> Iterator[Program]:
-    """The programs among an operation's parameters."""
-    for value in op.params.values():
-        if isinstance(value, Program):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (program for program in value if isinstance(program, Program))
+def held_programs(op: Operation) -> tuple[Program, ...]:
+    """The programs among an operation's parameters: looked for once, and asked for very often."""
+    if op.held is None:
+        values = op.params.values()
+        lists = [value if isinstance(value, tuple) else (value,) for value in values]
+        op.held = tuple([x for x in chain.from_iterable(lists) if isinstance(x, Program)])
+    return op.held
 
 
 def all_equations(program: Program) -> Iterator[Equation]:

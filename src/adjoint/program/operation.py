@@ -29,14 +29,18 @@ class PrimitiveProtocol(Protocol):
 
 
 class Operation:
-    """A primitive with its parameters. Built by `operation`: equal ones are the same object."""
+    """A primitive with its parameters. Built by `operation`: equal ones are the same object.
 
-    __slots__ = ("__weakref__", "_inferred", "multiple", "params", "primitive")
+    held: the programs among its parameters, as `held_programs` has found them; None before.
+    """
+
+    __slots__ = ("__weakref__", "_inferred", "held", "multiple", "params", "primitive")
 
     def __init__(self, primitive: Any, params: dict[str, Any]) -> None:
         self.primitive = primitive
         self.params = params
         self.multiple: bool = primitive.multiple
+        self.held: tuple[Any, ...] | None = None
         self._inferred: dict[tuple[ArrayType, ...], tuple[ArrayType, ...]] = {}
 
     def infer(self, types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:

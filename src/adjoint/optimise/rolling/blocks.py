@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -101,17 +102,25 @@ class Uses:
 
     def __init__(self, program: Program) -> None:
         self.equations = program.equations
-        self.last: dict[Atom, int] = {
-            atom: number
-            for number, equation in enumerate(program.equations)
-            for atom in equation.inputs
-        }
-        self.last.update(dict.fromkeys(program.outputs, len(program.equations)))
-        self.maker: dict[Variable, tuple[int, int]] = {
+        self._last = dict.fromkeys(program.outputs, len(program.equations))
+        self._looked_at = len(program.equations)
+        self.maker: dict[Atom, tuple[int, int]] = {
             variable: (number, place)
             for number, equation in enumerate(program.equations)
             for place, variable in enumerate(equation.outputs)
         }
+
+    def last_from(self, start: int) -> dict[Atom, int]:
+        """Where atoms are used last, for all that are used by this equation or a later one.
+
+        A block asks for what comes after it, which is little where it is most of a long program.
+        """
+        last = self._last
+        for number in range(self._looked_at - 1, start - 1, -1):
+            for atom in self.equations[number].inputs:
+                last.setdefault(atom, number)
+        self._looked_at = min(self._looked_at, start)
+        return last
 
 
 class _Broken(Exception):
@@ -129,7 +138,7 @@ def block_of(uses: Uses, run: Run, fewest: int) -> RepeatedBlock | None:
     None for what calls the user's functions, or runs for an unknown time: guards look at those.
     """
     whole = uses.equations[run.start : run.stop]
-    if any(map(calls, whole)):
+    if any(map(calls, {equation.primitive for equation in whole})):
         return None
     for spared in range(_SPARED):
         start, rounds = run.start, run.rounds - spared
@@ -166,9 +175,9 @@ def carried_bytes(block: RepeatedBlock) -> list[int]:
     return [int(((places - start) % period + lasting) // period @ sizes) for start in starts]
 
 
-def calls(equation: Equation) -> bool:
-    """Whether an equation calls the user's functions, or runs for an unknown time."""
-    return equation.primitive.opaque or equation.primitive in _CALLS
+def calls(primitive: Any) -> bool:
+    """Whether a primitive calls the user's functions, or runs for an unknown time."""
+    return primitive.opaque or primitive in _CALLS
 
 
 def block_at(uses: Uses, start: int, rounds: int, period: int) -> RepeatedBlock:
@@ -275,10 +284,12 @@ def _index_of(own: Sequence[Equation]) -> dict[int, tuple[int, ...]]:
 
 def _find_used(uses: Uses, block: RepeatedBlock) -> None:
     """Find the results that are used after the block."""
-    last, stop = uses.last, block.stop
-    for place in range(block.period):
-        own = uses.equations[block.start + place : stop : block.period]
-        for result in range(len(own[0].outputs)):
-            used = [k for k, x in enumerate(own) if last.get(x.outputs[result], -1) >= stop]
-            if used:
-                block.used[place, result] = used
+    start, stop, last = block.start, block.stop, uses.last_from(block.stop)
+    used: dict[tuple[int, int], list[int]] = defaultdict(list)
+    own = (variable for equation in uses.equations[start:stop] for variable in equation.outputs)
+    for atom in list(last) if len(last) < stop - start else own:
+        number, result = uses.maker.get(atom, (-1, 0))
+        if start <= number < stop and last.get(atom, -1) >= stop:
+            k, place = divmod(number - start, block.period)
+            used[place, result].append(k)
+    block.used = {key: sorted(used[key]) for key in sorted(used)}

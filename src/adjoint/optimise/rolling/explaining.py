@@ -90,7 +90,7 @@ def _reason(
                 why += ", of other types or numbers"
             return stretch[min(now[0] + place, now[1] - 1)].origin, why
     for equation in stretch:
-        if calls(equation):
+        if calls(equation.primitive):
             return equation.origin, f"{_text([equation], 0)} calls what must run one by one"
     if has_large(stretch) and len(stretch) < FEWEST_OF_LARGE:
         why = f"they are {len(stretch)} equations of arrays of more than {LARGE >> 10} KiB, which "

@@ -45,7 +45,8 @@ class Codes:
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
         # By operation: hashing its index once per equation would be slow.
-        self._heads: dict[Any, Any] = {}
+        self._heads: dict[Any, int] = {}
+        self._forms: dict[Any, int] = {}
         self._numbers: dict[Equation, int] = {}
 
     def of(self, equations: Iterable[Equation]) -> list[int]:
@@ -61,8 +62,8 @@ class Codes:
         head = self._heads.get(op)
         if head is None:
             indexed = op.primitive in INDEXED
-            head = (op.primitive, *map(_form, op.params["index"])) if indexed else op
-            self._heads[op] = head
+            form = (op.primitive, *map(_form, op.params["index"])) if indexed else op
+            head = self._heads[op] = self._forms.setdefault(form, len(self._forms))
         atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
         if op.primitive is SCAN:
             # A loop within the loop must run equally often in all rounds; other numbers that it is

@@ -240,11 +240,11 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     repeats = len(needed.records) > _LONG
     known: dict[Any, tuple[Variable, ...]] = {}
     records, types, starts = trace.records, trace.types, [*trace.starts, len(trace.types)]
-    append = builder.equations.append
+    append, atom_of = builder.equations.append, atoms.__getitem__
     quiet = needed.quiet
     for number in needed.records:
-        head, *slots = records[number]
-        operands = tuple([atoms[slot] for slot in slots])
+        record = records[number]
+        head, operands = record[0], tuple(map(atom_of, record[1:]))
         mark = quiet.get(number, False)
         first, end = starts[number], starts[number + 1]
         results = known.get((head, mark, operands)) if repeats else None

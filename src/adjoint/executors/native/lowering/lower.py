@@ -92,7 +92,7 @@ def _has_known_numbers(types: Sequence[ArrayType]) -> bool:
 
 def programs_within(equation: Equation) -> tuple[Program, ...]:
     """The bodies, tests and branches of an equation."""
-    return tuple(held_programs(equation.operation))
+    return held_programs(equation.operation)
 
 
 def hindrance(equation: Equation, precise: bool) -> Equation | None:
