@@ -325,10 +325,11 @@ def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tu
     """The results of a program, one equation after another."""
     literals, groups, outputs = _steps(program, longest)
     values = [*arguments, *literals]
+    value_at = values.__getitem__
     for silent, steps in groups:
         with _silence() if silent else _LOUD:
             for run, operands, several, ended in steps:
-                results = run(*[values[place] for place in operands])
+                results = run(*map(value_at, operands))
                 if several:
                     values += results
                 else:

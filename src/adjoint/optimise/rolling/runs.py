@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from adjoint.loops.declared import SCAN
 from adjoint.primitives.structure.slicing import INCREMENT, SLICE, UPDATE
-from adjoint.program import Equation, Literal
+from adjoint.program import Equation, Literal, Operation
 
 # Equations that must agree to be taken for a repetition. What is repeated may repeat something
 # shorter within it (the stages of a Runge-Kutta step): longer windows see past that.
@@ -45,33 +45,31 @@ class Codes:
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
         # By operation: hashing its index once per equation would be slow.
-        self._heads: dict[Any, int] = {}
+        self._heads: dict[Operation, int] = {}
         self._forms: dict[Any, int] = {}
-        self._numbers: dict[Equation, int] = {}
 
     def of(self, equations: Iterable[Equation]) -> list[int]:
         """The numbers of equations."""
-        known = self._numbers
-        return [
-            number if (number := known.get(equation)) is not None else self._new(equation)
-            for equation in equations
-        ]
+        known, heads = self._known, self._heads
+        numbers = []
+        for equation in equations:
+            op = equation.operation
+            head = heads.get(op)
+            if head is None:
+                head = heads[op] = self._head(op)
+            atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
+            if op.primitive is SCAN:
+                # A loop within the loop must run equally often in all rounds; other numbers that it
+                # is given may differ.
+                atoms[1:] = [x.type for x in equation.inputs[1:]]
+            numbers.append(known.setdefault((head, equation.derived, *atoms), len(known)))
+        return numbers
 
-    def _new(self, equation: Equation) -> int:
-        op = equation.operation
-        head = self._heads.get(op)
-        if head is None:
-            indexed = op.primitive in INDEXED
-            form = (op.primitive, *map(_form, op.params["index"])) if indexed else op
-            head = self._heads[op] = self._forms.setdefault(form, len(self._forms))
-        atoms = [x.key if isinstance(x, Literal) else x.type for x in equation.inputs]
-        if op.primitive is SCAN:
-            # A loop within the loop must run equally often in all rounds; other numbers that it is
-            # given may differ.
-            atoms[1:] = [x.type for x in equation.inputs[1:]]
-        number = self._known.setdefault((head, equation.derived, *atoms), len(self._known))
-        self._numbers[equation] = number
-        return number
+    def _head(self, op: Operation) -> int:
+        """A number for an operation, equal for those that differ in an index alone."""
+        indexed = op.primitive in INDEXED
+        form = (op.primitive, *map(_form, op.params["index"])) if indexed else op
+        return self._forms.setdefault(form, len(self._forms))
 
 
 def codes(equations: Iterable[Equation]) -> list[int]:

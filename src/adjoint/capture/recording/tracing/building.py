@@ -243,17 +243,21 @@ def program_of(trace: Trace, outputs: Sequence[int], needed: Needed) -> Program:
     append, atom_of = builder.equations.append, atoms.__getitem__
     quiet = needed.quiet
     for number in needed.records:
-        record = records[number]
-        head, operands = record[0], tuple(map(atom_of, record[1:]))
+        head, *slots = records[number]
+        operands = tuple(map(atom_of, slots))
         mark = quiet.get(number, False)
-        first, end = starts[number], starts[number + 1]
+        first, single = starts[number], not head.multiple
         results = known.get((head, mark, operands)) if repeats else None
         if results is None:
-            results = tuple(map(Variable, types[first:end]))
+            results = (
+                (Variable(types[first]),)
+                if single  # as most are
+                else tuple(map(Variable, types[first : starts[number + 1]]))
+            )
             append(Equation(head, operands, results, number, mark))
             if repeats:
                 known[head, mark, operands] = results
-        if end - first == 1:
+        if single:
             atoms[first] = results[0]
         else:
             atoms.update(enumerate(results, first))

@@ -236,9 +236,9 @@ def synchronise(traced: Traced) -> None:
     base = state.base
     if base is None:
         return
-    if base._state is not None:
+    source = base._state or state_of(base)
+    if source.base is not None:
         synchronise(base)
-    source = state_of(base)
     if source.version != state.seen:
         if state.view.layout and base._trace is not None:
             base._trace.asked = True  # another layout of an input would have made a copy
