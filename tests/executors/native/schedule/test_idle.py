@@ -14,6 +14,7 @@ from adjoint.executors.native.graph import masks
 from adjoint.executors.native.graph.indices import Access
 from adjoint.executors.native.schedule import planning, recomputing
 from adjoint.executors.native.schedule.layout import Layout
+from tests.executors.native.comparing import compare
 
 Objective = Callable[[Any, Any], Any]
 
@@ -261,3 +262,15 @@ def test_steps_that_read_the_one_before_twice_are_not_computed_where_they_are_re
         scheduler = layout.scheduler
         inlined = [scheduler.graph.producers[variable] for variable in scheduler.inlined]
         assert all(len(scheduler.reads(n)) <= recomputing.MOST_READ_AGAIN for n in inlined)
+
+
+@pytest.mark.parametrize("shape", [(40, 16), (33, 30), (100, 9)])
+def test_a_mask_that_another_loop_has_in_registers_is_not_asked(shape: tuple[int, int]) -> None:
+    """Of a program as it is derived, where the loop of the sums reads the mask as numbers."""
+    random = np.random.default_rng(0)
+    centres, points = random.normal(size=(shape[0], 2)), random.normal(size=(shape[1], 2))
+
+    def nearest(centres: Any, points: Any) -> Any:
+        return np.sum(np.max(points[:, :1] * np.exp(centres[:, 0]), 1))
+
+    compare(ad.program(ad.grad(nearest), centres, points).program, [centres, points], False)

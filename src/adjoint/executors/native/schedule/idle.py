@@ -28,7 +28,14 @@ from adjoint.executors.native.graph.masks import (
     reached_from,
 )
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
-from adjoint.executors.native.schedule.order import Item, Loop, Path, Scheduler
+from adjoint.executors.native.schedule.order import (
+    Item,
+    Loop,
+    Path,
+    Scheduler,
+    result_path,
+)
+from adjoint.executors.native.schedule.storage import in_registers
 from adjoint.primitives import UFUNCS
 from adjoint.program import Literal, Variable
 
@@ -76,6 +83,7 @@ class _IdleSearch:
     def __init__(
         self, scheduler: Scheduler, ways: Mapping[int, Path], stored: Mapping[Variable, Any]
     ) -> None:
+        self.scheduler = scheduler
         self.graph = scheduler.graph
         self.inlined = scheduler.inlined
         self.ways = ways
@@ -98,10 +106,33 @@ class _IdleSearch:
             asked = self._to_be_asked(rare, products, loop.label)
             if asked is None or loop.label not in rare.labels or _is_written_out(rare.compared):
                 continue
+            if not self._are_there(nodes, (rare.mask, *asked)):
+                continue
             first = self._first(nodes, (rare.mask, *asked))
             if all(self._only_adds(node, loop.label) for node in nodes[first:]):
                 return IdleRounds(first, sums[0], rare.mask, asked)
         return None
+
+    def _are_there(self, nodes: Sequence[ArrayNode], accesses: Sequence[Access]) -> bool:
+        """Whether the nodes of a loop read all that accesses lead to, or it is in registers there.
+
+        What only others read may be nowhere by now: it was in registers of another loop, or in
+        memory that has been given out again.
+        """
+        read = {access.renamed() for node in nodes for access in self.scheduler.reads(node)}
+        return all(
+            isinstance(access.source, Literal)
+            or access.renamed() in read
+            or self._is_in_registers(access, self.ways[nodes[0].number])
+            for access in self.scheduler.expanded(accesses)
+        )
+
+    def _is_in_registers(self, access: Access, way: Path) -> bool:
+        producer = self.graph.producers.get(access.source)  # type: ignore[arg-type]
+        if producer is None or producer.number not in self.ways:
+            return False
+        home = result_path(producer, self.ways[producer.number])
+        return in_registers(producer, home, access, way)
 
     def _first(self, nodes: Sequence[ArrayNode], accesses: Sequence[Access]) -> int:
         """How many of the nodes of a loop come before all is known that is to be read."""

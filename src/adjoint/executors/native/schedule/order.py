@@ -103,16 +103,17 @@ class Scheduler:
         if accesses is None:
             accesses = tuple(node.reads())
             if node.kind not in WHOLE:
-                accesses = tuple(self._expanded(accesses))
+                accesses = tuple(self.expanded(accesses))
             self._reads[node.number] = accesses
         return accesses
 
-    def _expanded(self, accesses: Sequence[Access]) -> Iterator[Access]:
+    def expanded(self, accesses: Sequence[Access]) -> Iterator[Access]:
+        """What accesses read, through those that are computed where loops read them."""
         for access in accesses:
             if access.source in self.inlined and isinstance(access.source, Variable):
                 producer = self.graph.producers[access.source]
                 values = axis_values(producer.labels, access)
-                for inner in self._expanded(producer.reads()):
+                for inner in self.expanded(producer.reads()):
                     moved = inner.substituted(values)
                     yield Access(moved.source, moved.terms, moved.guards + access.guards)
             else:
