@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil, prod
 from typing import Any
@@ -129,44 +130,44 @@ class _ColumnTiles(_Tiles):
         )
 
     def matrix(self, places: list[str]) -> None:
-        whole, chunk = self.tiling, chunk_of(self.tiling)
-        body = self.parts if whole.part else self.columns
-        if chunk == whole.rows.size:
+        rows, chunk = self.tiling.rows, chunk_of(self.tiling)
+        body = self.parts if self.tiling.part else self.columns
+        if chunk == rows.size:
             body(places)
             return
-        self.tiling = replace(whole, rows=replace(whole.rows, size=chunk))
         if self.packs_once:
-            self.tiles(whole.columns, min(self.width, whole.columns.size), places, self.panel)
-        self.tiles(whole.rows, chunk, places, body)
+            self.column_tiles(places, self.panel)
+        with self.part_of(rows=replace(rows, size=chunk)):
+            self.tiles(rows, chunk, places, body)
+
+    @contextmanager
+    def part_of(self, **axes: Any) -> Iterator[None]:
+        """Within this, the product has other axes."""
+        whole, self.tiling = self.tiling, replace(self.tiling, **axes)
+        yield
         self.tiling = whole
 
     def parts(self, places: list[str]) -> None:
         """Add up one part of all sums after the other in the scratch, and then write them."""
-        writer, whole = self.writer, self.tiling
-        (summed,) = whole.summed
-        lanes = whole.lanes
+        writer, tiling = self.writer, self.tiling
+        (summed,), lanes = tiling.summed, tiling.lanes
         sums = ProductAxis(self.sums_size() // lanes, c=lanes)
         zeros, all_lanes = writer.filled(writer.zero, lanes), ColumnPiece(0, lanes, lanes)
         inside = [*places[:2], writer.at("%scratch", self.panel_size())]
         writer.over((sums,), inside, lambda at: writer.store(zeros, at[2], all_lanes, 1))
-        count, rest = divmod(summed.size, whole.part)
+        count, rest = divmod(summed.size, tiling.part)
 
         def turn(_: str, operands: list[str]) -> list[str]:
             self.columns([*operands, places[2]])
-            return writer.advanced(operands, (whole.part * summed.a, whole.part * summed.b))
+            return writer.advanced(operands, (tiling.part * summed.a, tiling.part * summed.b))
 
-        self.tiling = replace(whole, summed=(replace(summed, size=whole.part),))
-        last = writer.loop(count, ["ptr", "ptr"], places[:2], turn)
+        with self.part_of(summed=(replace(summed, size=tiling.part),)):
+            last = writer.loop(count, ["ptr", "ptr"], places[:2], turn)
         if rest:
-            self.tiling = replace(whole, summed=(replace(summed, size=rest),))
-            self.columns([*last, places[2]])
-        self.tiling = whole
-        columns = min(self.width, whole.columns.size)
-        self.tiles(
-            whole.columns,
-            columns,
-            places,
-            lambda tile: self.tiles(whole.rows, whole.height, tile, self.write),
+            with self.part_of(summed=(replace(summed, size=rest),)):
+                self.columns([*last, places[2]])
+        self.column_tiles(
+            places, lambda column: self.tiles(tiling.rows, tiling.height, column, self.write)
         )
 
     def sums_size(self) -> int:
@@ -192,9 +193,12 @@ class _ColumnTiles(_Tiles):
         return self.writer.at("%scratch", self.writer.times(self.turns[-1], self.panel_size()))
 
     def columns(self, places: list[str]) -> None:
-        columns = self.tiling.columns
         self.block = places
-        self.tiles(columns, min(self.width, columns.size), places, self.column)
+        self.column_tiles(places, self.column)
+
+    def column_tiles(self, places: list[str], body: Callable[[list[str]], None]) -> None:
+        columns = self.tiling.columns
+        self.tiles(columns, min(self.width, columns.size), places, body)
 
     def column(self, places: list[str]) -> None:
         tiling = self.tiling
