@@ -21,6 +21,7 @@ from adjoint.executors.native.emission.scattering import Scatters
 from adjoint.executors.native.emission.values import Values
 from adjoint.executors.native.graph.indices import Label
 from adjoint.executors.native.graph.nodes import ArrayNode, Kind
+from adjoint.executors.native.machine.interleaving import side_by_side
 from adjoint.executors.native.machine.module import (
     Block,
     Module,
@@ -201,6 +202,9 @@ class Writer:
         """
         step = max(loop.lanes, 1) * turns
         extent = loop.label.extent
+        if part is None and step < extent <= 2 * step and loop.lanes and not self.zones.of(loop):
+            self._two_rounds(loop, turns)
+            return
         whole = extent // step * step
         zones = [
             (first, last)
@@ -217,6 +221,20 @@ class Writer:
         for first, last in between:
             least = min(first, max(extent - loop.lanes, 0))  # of the round that starts earlier
             self._clipped(loop, Range(str(first), str(last)), part, 1, (least, last - 1))
+
+    def _two_rounds(self, loop: Loop, turns: int) -> None:
+        """Both rounds of a loop side by side, if they are nothing but instructions."""
+        extent, step = loop.label.extent, loop.lanes * turns
+        lines, start = self.block.lines, len(self.block.lines)
+        self._rounds(loop, Range("0", str(step)), turns, (0, step - 1))
+        middle = len(lines)
+        for first in range(step, extent, loop.lanes):
+            least = min(first, extent - loop.lanes)  # of the round that starts earlier
+            last = min(first + loop.lanes, extent)
+            self._rounds(loop, Range(str(first), str(last)), 1, (least, last - 1))
+        both = side_by_side(lines[start:middle], lines[middle:])
+        if both is not None:
+            lines[start:] = both
 
     def _by_table(self, loop: Loop, ranges: Sequence[tuple[int, int]], part: Range | None) -> None:
         """The rounds in several ranges, written once."""
