@@ -134,3 +134,26 @@ def test_short_arrays_are_stored(inlined: list[ArrayNode]) -> None:
     with ad.config(native=True, cache=False):
         ad.jit(ad.grad(lambda u: np.sum(SHIFTS["one before"](2 * u) * u)))(np.ones(100))
     assert not inlined
+
+
+TURNED: dict[str, Shift] = {
+    "behind others": lambda u: np.concatenate([np.zeros((3, 6, 16)), u[:, :3]], 1),
+    "before others": lambda u: np.concatenate([u[:, 6:], np.zeros((3, 6, 16))], 1),
+    "rolled": lambda u: np.roll(u, 4, axis=(0, 1)),
+    "looked up": lambda u: u[:, np.array([8, 0, -3])],
+}
+
+
+@pytest.mark.parametrize("shift", TURNED.values(), ids=TURNED)
+def test_what_is_turned_as_a_whole_and_moved(shift: Shift) -> None:
+    """The rests of indices count from the lower multiple, where these are negative."""
+
+    def moved(u: Any, index: Any) -> Any:
+        whole = u.reshape(-1)[::-1].reshape(u.shape)
+        return shift(whole), shift(whole)[:, ::-1, ::-1], shift(whole[:, :, ::-1])[:, index]
+
+    u, index = np.arange(432.0).reshape(3, 9, 16), np.array([0, 2, 1])
+    with ad.config(native=True):
+        got = ad.jit(moved)(u, index)
+    for one, other in zip(got, moved(u, index), strict=True):
+        np.testing.assert_array_equal(one, other)
