@@ -2,7 +2,8 @@
 
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
-or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters.
+or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters; or
+"stencils", whose arrays are computed where they are read, under masks.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import numpy as np
 
 from adjoint.executors import Needs, NumpyExecutor
 from adjoint.executors.native.lowering import lower
-from adjoint.executors.native.schedule import planning, storage
+from adjoint.executors.native.schedule import planning, recomputing, storage, zones
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 from tests.executors.native.rows.random_rows import random_rows
+from tests.executors.native.schedule.random_stencils import random_stencil
 
 PAGE = mmap.PAGESIZE
 CANARY = 0xA5
@@ -172,14 +174,20 @@ def main(kind: str, first: int, last: int) -> int:
         return loops(kind, first, last)
     lower.LENT, lower.STACK_LIMIT, storage.STACK_EACH = 1, 0, 0  # type: ignore[misc]
     storage.Allocator.take = _take_with_gap  # type: ignore[method-assign]
+    if kind == "stencils":
+        recomputing.LARGE, zones.LEAST_SPARED = 1, 10**9  # type: ignore[misc]
     done = 0
     for seed in range(first, last):
-        made = random_rows(seed) if kind == "rows" else random_program(seed, True)
-        program, arguments = made
+        if kind == "rows":
+            program, arguments = random_rows(seed)
+        elif kind == "stencils":
+            program, arguments = random_stencil(seed)
+        else:
+            program, arguments = random_program(seed, True)
         if not is_lowerable(program):
             continue
         fence = Fence(at_end=bool(seed % 2))
-        if kind in ("values", "rows"):
+        if kind in ("values", "rows", "stencils"):
             compare(program, arguments, kind == "values", fence.run)
         else:
             changed = pointing_outside(program, arguments, np.random.default_rng([seed, 3]))

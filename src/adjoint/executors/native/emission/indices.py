@@ -211,7 +211,7 @@ class Indices:
             mask = self.frame.truths.get(key)
             if mask is None:
                 mask = self.frame.truths[key] = self._truth(value, guard)
-            held = mask if held is None else self._both(held, mask)
+            held = mask if held is None else self.both(held, mask)
         return True if held is None else held
 
     def _truth(self, value: Value, guard: IndexGuard) -> Value:
@@ -252,7 +252,8 @@ class Indices:
                 return False
         return True
 
-    def _both(self, one: Value, other: Value) -> Value:
+    def both(self, one: Value, other: Value) -> Value:
+        """Where two masks hold."""
         lanes = max(one.lanes, other.lanes)
         one, other = self.block.splat(one, lanes), self.block.splat(other, lanes)
         wide = vector_type("i1", lanes)
