@@ -34,7 +34,7 @@ def _moved(builder: Builder, one: Atom, other: Atom, generator: np.random.Genera
     pieces = [(other, 0, count), (one, 0, length - count)]
     if generator.random() < 0.5:
         pieces = [(one, count, length), (other, 0, count)]
-    parts = []
+    parts: list[Variable] = []
     for source, start, stop in pieces:
         index = tuple((start, stop, 1) if k == axis else (0, n, 1) for k, n in enumerate(shape))
         parts += builder.emit(operation(PRIMITIVES["slice"], index=index), [source])

@@ -136,6 +136,32 @@ def test_short_arrays_are_stored(inlined: list[ArrayNode]) -> None:
     assert not inlined
 
 
+STORED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "in another shape": (
+        lambda u: (lambda w: w[1:] * w[:-1])(np.stack([u, 2 * u], 1).reshape(-1)),
+        (300,),
+    ),
+    "by each of many rows": (
+        lambda u: np.max((u * np.sin(u))[:, None] - SHIFTS["one before"](u), 1),
+        (300,),
+    ),
+    "short rows, by several": (
+        lambda u: (lambda w: np.sum(w, 0) * np.max(w, 0))(np.concatenate([u[:, 1:], u], 1)),
+        (17, 20),
+    ),
+}
+
+
+@pytest.mark.parametrize(("function", "shape"), STORED.values(), ids=STORED)
+def test_what_is_read_better_from_memory_is_stored(
+    function: Any, shape: Any, inlined: list[ArrayNode]
+) -> None:
+    u = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    with ad.config(native=True, cache=False):
+        np.testing.assert_allclose(ad.jit(function)(u), function(u), rtol=1e-13)
+    assert not [node for node in inlined if node.operation in ("concatenate", "increment")]
+
+
 TURNED: dict[str, Shift] = {
     "behind others": lambda u: np.concatenate([np.zeros((3, 6, 16)), u[:, :3]], 1),
     "before others": lambda u: np.concatenate([u[:, 6:], np.zeros((3, 6, 16))], 1),
