@@ -146,7 +146,9 @@ STORED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
         (300,),
     ),
     "short rows, by several": (
-        lambda u: (lambda w: np.sum(w, 0) * np.max(w, 0))(np.concatenate([u[:, 1:], u], 1)),
+        lambda u: (lambda w: np.sum(w, 0) * np.max(w, 0) + np.sum(w[:-1] * w[1:], 0))(
+            np.concatenate([u[:, 1:], u[:, :1]], 1)
+        ),
         (17, 20),
     ),
 }
