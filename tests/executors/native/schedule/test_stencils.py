@@ -185,3 +185,18 @@ def test_what_is_turned_as_a_whole_and_moved(shift: Shift) -> None:
         got = ad.jit(moved)(u, index)
     for one, other in zip(got, moved(u, index), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_written_into_is_copied_when_it_is_all_there() -> None:
+    def step(u: Any, v: Any) -> Any:
+        first = u.copy()
+        first[:, 5:23:2] = -u[:, 5:23:2]
+        second = first.copy()
+        second[:, 35:37] += v[:, 38:40]
+        return second, first
+
+    u, v = np.random.default_rng(0).normal(size=(2, 40, 40))
+    with ad.config(native=True):
+        got = ad.jit(lambda u, v: ad.fori_loop(0, 1, lambda i, both: step(*both), (u, v)))(u, v)
+    for one, other in zip(got, step(u, v), strict=True):
+        np.testing.assert_array_equal(one, other)
