@@ -3,7 +3,8 @@
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
 or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters; or
-"strided", reads of every other number and the like.
+"strided", reads of every other number and the like; or "stencils", whose arrays are computed where
+they are read, under masks.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import numpy as np
 
 from adjoint.executors import Needs, NumpyExecutor
 from adjoint.executors.native.lowering import lower
-from adjoint.executors.native.schedule import planning, storage
+from adjoint.executors.native.schedule import planning, recomputing, storage, zones
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
 from tests.executors.native.emission.strided import random_strided
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 from tests.executors.native.rows.random_rows import random_rows
+from tests.executors.native.schedule.random_stencils import random_stencil
 
 PAGE = mmap.PAGESIZE
 CANARY = 0xA5
@@ -169,6 +171,7 @@ def outside(
 
 MAKERS: dict[str, Callable[[int], tuple[Program, list[Any]]]] = {
     "rows": random_rows,
+    "stencils": random_stencil,
     "strided": random_strided,
 }
 
@@ -180,6 +183,8 @@ def main(kind: str, first: int, last: int) -> int:
         return loops(kind, first, last)
     lower.LENT, lower.STACK_LIMIT, storage.STACK_EACH = 1, 0, 0  # type: ignore[misc]
     storage.Allocator.take = _take_with_gap  # type: ignore[method-assign]
+    if kind == "stencils":
+        recomputing.LARGE, zones.LEAST_SPARED = 1, 10**9  # type: ignore[misc]
     done = 0
     for seed in range(first, last):
         program, arguments = MAKERS[kind](seed) if kind in MAKERS else random_program(seed, True)

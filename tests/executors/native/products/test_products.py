@@ -15,7 +15,9 @@ pytest.importorskip("llvmlite")
 from adjoint.executors.native.machine import routines
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.machine.module import Module
-from adjoint.executors.native.products import ArrayProduct, Emitted, blas, emit_product
+from adjoint.executors.native.products import ArrayProduct, Emitted, blas, emit_product, tiling
+from adjoint.executors.native.products.plan import grouped
+from adjoint.executors.native.products.tiling import Vectors
 
 _MATHS = ctypes.CDLL("libm.so.6") if machine().is_x86 else None
 _FAULTS = 0x0D  # invalid, division by zero, overflow
@@ -359,3 +361,17 @@ def test_arbitrary_products_through_blas(seed: int) -> None:
     random = np.random.default_rng(10_000 + seed)
     spec, places = random_case(random, 9)
     check(spec, *places, blas=True)
+
+
+@pytest.mark.parametrize("columns", [3, 5, 11])
+def test_packed_lanes_that_are_not_used_read_nothing(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where both operands have the columns, only those of one of them are packed."""
+    monkeypatch.setattr(tiling, "_NEAR_BYTES", 300)
+    sizes = {"a": 119, "b": 3, "c": 92, "d": columns}
+    labels = ("abcd", "cbd", "bad")
+    places = [place(tuple(sizes[label] for label in group), "f8") for group in labels]
+    made = tiling.tiled(grouped(product_of("abcd,cbd->bad", *places)), Vectors(8, 16, 8))
+    assert made.packed
+    check("abcd,cbd->bad", *places, lanes=8, registers=16, blas=False)

@@ -134,3 +134,69 @@ def test_short_arrays_are_stored(inlined: list[ArrayNode]) -> None:
     with ad.config(native=True, cache=False):
         ad.jit(ad.grad(lambda u: np.sum(SHIFTS["one before"](2 * u) * u)))(np.ones(100))
     assert not inlined
+
+
+STORED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "in another shape": (
+        lambda u: (lambda w: w[1:] * w[:-1])(np.stack([u, 2 * u], 1).reshape(-1)),
+        (300,),
+    ),
+    "by each of many rows": (
+        lambda u: np.max((u * np.sin(u))[:, None] - SHIFTS["one before"](u), 1),
+        (300,),
+    ),
+    "short rows, by several": (
+        lambda u: (lambda w: np.sum(w, 0) * np.max(w, 0) + np.sum(w[:-1] * w[1:], 0))(
+            np.concatenate([u[:, 1:], u[:, :1]], 1)
+        ),
+        (17, 20),
+    ),
+}
+
+
+@pytest.mark.parametrize(("function", "shape"), STORED.values(), ids=STORED)
+def test_what_is_read_better_from_memory_is_stored(
+    function: Any, shape: Any, inlined: list[ArrayNode]
+) -> None:
+    u = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    with ad.config(native=True, cache=False):
+        np.testing.assert_allclose(ad.jit(function)(u), function(u), rtol=1e-13)
+    assert not [node for node in inlined if node.operation in ("concatenate", "increment")]
+
+
+TURNED: dict[str, Shift] = {
+    "behind others": lambda u: np.concatenate([np.zeros((3, 6, 16)), u[:, :3]], 1),
+    "before others": lambda u: np.concatenate([u[:, 6:], np.zeros((3, 6, 16))], 1),
+    "rolled": lambda u: np.roll(u, 4, axis=(0, 1)),
+    "looked up": lambda u: u[:, np.array([8, 0, -3])],
+}
+
+
+@pytest.mark.parametrize("shift", TURNED.values(), ids=TURNED)
+def test_what_is_turned_as_a_whole_and_moved(shift: Shift) -> None:
+    """The rests of indices count from the lower multiple, where these are negative."""
+
+    def moved(u: Any, index: Any) -> Any:
+        whole = u.reshape(-1)[::-1].reshape(u.shape)
+        return shift(whole), shift(whole)[:, ::-1, ::-1], shift(whole[:, :, ::-1])[:, index]
+
+    u, index = np.arange(432.0).reshape(3, 9, 16), np.array([0, 2, 1])
+    with ad.config(native=True):
+        got = ad.jit(moved)(u, index)
+    for one, other in zip(got, moved(u, index), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_written_into_is_copied_when_it_is_all_there() -> None:
+    def step(u: Any, v: Any) -> Any:
+        first = u.copy()
+        first[:, 5:23:2] = -u[:, 5:23:2]
+        second = first.copy()
+        second[:, 35:37] += v[:, 38:40]
+        return second, first
+
+    u, v = np.random.default_rng(0).normal(size=(2, 40, 40))
+    with ad.config(native=True):
+        got = ad.jit(lambda u, v: ad.fori_loop(0, 1, lambda i, both: step(*both), (u, v)))(u, v)
+    for one, other in zip(got, step(u, v), strict=True):
+        np.testing.assert_array_equal(one, other)

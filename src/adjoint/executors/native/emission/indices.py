@@ -112,14 +112,36 @@ class Indices:
     def _odd(self, atom: Quotient | Dynamic) -> Value:
         if isinstance(atom, Dynamic):
             return self.dynamic[atom]
-        value = self.index(atom.term)
+        value = self._dividend(atom)
+        text = self._divided("sdiv", value, atom.divisor)
+        value = Value((text,), INDEX, value.lanes)
+        return Value((self._divided("srem", value, atom.modulus),), INDEX, value.lanes)
+
+    def _dividend(self, atom: Quotient) -> Value:
+        """What is divided, and whole periods more of it where it may be negative.
+
+        Rests count from the lower multiple: -6 // 16 % 9 is 8. Processors round toward zero. Terms
+        are negative where parts of arrays are turned and moved, of which only rests count.
+        """
+        term, period = atom.term, atom.divisor * atom.modulus
+        if not period:
+            return self.index(term)
+        if not any(isinstance(inner, Dynamic) for inner in term.atoms()):
+            least, _ = term.bounds(self._ranges(term))
+            return self.index(term.scaled(1, max(-(least // period), 0) * period))
+        value = self.index(term)
+        rest = self._divided("srem", value, period)
+        more = self.block.splat(constant(period, INDEX), value.lanes).text
         wide = vector_type("i64", value.lanes)
-        text = value.text
-        for operation, number in (("sdiv", atom.divisor), ("srem", atom.modulus)):
-            if number > 1:
-                by = self.block.splat(constant(number, INDEX), value.lanes).text
-                text = self.block.op(f"{operation} {wide} {text}, {by}")
-        return Value((text,), INDEX, value.lanes)
+        positive = Value((self.block.op(f"add {wide} {rest}, {more}"),), INDEX, value.lanes)
+        return Value((self._divided("srem", positive, period),), INDEX, value.lanes)
+
+    def _divided(self, operation: str, value: Value, number: int) -> str:
+        """A quotient or a rest of it; by 1 and 0 nothing is divided."""
+        if number <= 1:
+            return value.text
+        by = self.block.splat(constant(number, INDEX), value.lanes).text
+        return self.block.op(f"{operation} {vector_type('i64', value.lanes)} {value.text}, {by}")
 
     def index(self, term: Term) -> Value:
         """The value of a term: an i64, or a vector of them where the lanes differ."""
@@ -189,7 +211,7 @@ class Indices:
             mask = self.frame.truths.get(key)
             if mask is None:
                 mask = self.frame.truths[key] = self._truth(value, guard)
-            held = mask if held is None else self._both(held, mask)
+            held = mask if held is None else self.both(held, mask)
         return True if held is None else held
 
     def _truth(self, value: Value, guard: IndexGuard) -> Value:
@@ -230,7 +252,8 @@ class Indices:
                 return False
         return True
 
-    def _both(self, one: Value, other: Value) -> Value:
+    def both(self, one: Value, other: Value) -> Value:
+        """Where two masks hold."""
         lanes = max(one.lanes, other.lanes)
         one, other = self.block.splat(one, lanes), self.block.splat(other, lanes)
         wide = vector_type("i1", lanes)

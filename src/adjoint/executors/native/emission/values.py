@@ -191,7 +191,7 @@ class Values:
 
         def read() -> Value:
             if guarded is not None:
-                return self._guarded(node, producer, guarded)
+                return self._guarded(node, producer, guarded, mask)
             if producer.kind is Kind.NUMBER:
                 return self.memory.index(target[0])
             return self._apply(producer, [reader() for reader in readers])
@@ -297,8 +297,17 @@ class Values:
         way = self.ways.get(node.number)
         return (node.equation.primitive.name, node.accesses, way) in self._companions
 
-    def _guarded(self, node: ArrayNode, home: ArrayNode, parts: _GuardedAccesses) -> Value:
-        """What is written last, or the sum of all that is written."""
+    def _guarded(
+        self,
+        node: ArrayNode,
+        home: ArrayNode,
+        parts: _GuardedAccesses,
+        outer: Reader | None = None,
+    ) -> Value:
+        """What is written last, or the sum of all that is written.
+
+        outer: where it is read at all.
+        """
         dtype = home.output.type.dtype
         written: Value | None = None
         within = self.memory.range_of(parts.label) if parts.label is not None else None
@@ -311,7 +320,7 @@ class Values:
                 written = self._plus(written, value) if home.combine == "sum" and written else value
                 continue
             mask: Value = held
-            value = self._masked(node, access, reader, mask)
+            value = self._masked(node, access, reader, mask, outer)
             value = convert(self.block, self.faults, value, dtype)
             if written is None:
                 written = value
@@ -321,15 +330,21 @@ class Values:
         assert written is not None
         return written
 
-    def _masked(self, node: ArrayNode, access: Access, reader: Reader, mask: Value) -> Value:
-        """Memory is read only where the guards hold, if it is not the array's everywhere."""
+    def _masked(
+        self, node: ArrayNode, access: Access, reader: Reader, mask: Value, outer: Reader | None
+    ) -> Value:
+        """Memory is read only where the guards hold, if it is not the array's everywhere.
+
+        They are about one axis, and what is outside along another one is not read either.
+        """
         source = access.source
         if not isinstance(source, Variable):
             return reader()
         if source in self.scheduler.inlined or (
             source in self.storage.places and not self.memory.is_within(source, access.terms)
         ):
-            return self.reader(node, access, lambda: mask)()
+            within = mask if outer is None else self.memory.both(mask, outer())
+            return self.reader(node, access, lambda: within)()
         return reader()
 
     def _plus(self, one: Value, other: Value) -> Value:

@@ -22,7 +22,7 @@ _CHUNK: Final = 1 << 18  # bytes of a chunk of rows of A, which meet all columns
 _NEAR: Final = 1 << 22  # bytes of all rows of A up to which they need no chunks
 _SUMS: Final = 1 << 17  # bytes of sums that are kept from one part to the next
 _FEWEST: Final = 4  # tiles along the rows of a chunk
-_FAR: Final = 1 << 23  # bytes from which operands lie in memory rather than in a cache
+_FAR: Final = 1 << 24  # bytes from which operands lie in memory rather than in a cache
 _LINE: Final = 64  # bytes
 _MOST_LINES: Final = 4  # in a turn
 

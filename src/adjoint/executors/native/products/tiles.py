@@ -270,10 +270,10 @@ class _ColumnTiles(_Tiles):
             for row in range(height):
                 place = writer.at(a, row * rows.a)
                 numbers: dict[int, str] = {}
-                for piece, vector in zip(pieces, vectors, strict=True):
-                    if columns.a:
-                        start = writer.at(place, piece.offset * columns.a)
-                        factor = writer.load(start, piece, columns.a, writer.nan)
+                for piece, own, vector in zip(pieces, tiling.pieces, vectors, strict=True):
+                    if columns.a:  # A has numbers for its own columns alone, as B may be packed
+                        start = writer.at(place, own.offset * columns.a)
+                        factor = writer.load(start, own, columns.a, writer.nan)
                     else:
                         if piece.width not in numbers:
                             first = numbers.setdefault(1, "") or writer.number(place)

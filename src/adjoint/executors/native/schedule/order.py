@@ -251,7 +251,11 @@ class Scheduler:
                 continue
             if all(
                 producer.number not in waiting
-                or (producer.number in chosen and self._same(producer, access, label, identity))
+                or (
+                    producer.number in chosen
+                    and self._same(producer, access, label, identity)
+                    and not self._is_copied(node, access)
+                )
                 for producer, access in self.needs[number]
             ) and all(
                 reader.number not in waiting
@@ -272,6 +276,12 @@ class Scheduler:
             if own is not None and own.find() is label:
                 return access.terms[axis] == identity
         return False
+
+    def _is_copied(self, node: ArrayNode, access: Access) -> bool:
+        """Whether it is what a scatter copies, before its loops, and then writes into."""
+        if node.kind is not Kind.SCATTER or node.output in self.takes:
+            return False
+        return access in self.expanded(node.accesses[:1])
 
     def _against_memory(self, node: ArrayNode, label: Label, rest: list[Label]) -> bool:
         """Whether a reduction would walk a large array across its rows, were this its outer loop.

@@ -11,7 +11,7 @@ from math import prod
 from typing import Final
 
 from adjoint.executors.native.elements import cost
-from adjoint.executors.native.graph.indices import Access, Dynamic
+from adjoint.executors.native.graph.indices import SHORT_PIECE, Access, Dynamic, Quotient
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import axis_values, stride_along
 from adjoint.executors.native.schedule.order import Loop, Path, Scheduler, lanes_for, paths
@@ -24,6 +24,9 @@ LARGE: Final = 256  # numbers from which it is worth while to compute an array a
 # of steps that each read the one before twice, there are twice as many with every step.
 MOST_READ_AGAIN: Final = 32
 MOST_ROUNDS: Final = 4
+# Times that each number is read by one reader, through loops which the array does not have: so
+# often it comes out of the first cache.
+MOST_TIMES: Final = 4
 FAR: Final = 2**20  # bytes of an array that has left the second cache when it is read
 WIDER: Final = 8  # times the bytes of all that it is computed from
 
@@ -59,7 +62,7 @@ def _most_read(graph: Graph, inlined: Collection[Variable]) -> int:
 def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> set[Variable]:
     """Large stored arrays that one operation on what is in memory anyway gives again."""
     cheap: set[Variable] = set()
-    sought = _looked_up(graph)
+    sought, reads = _looked_up(graph), _reads(graph, scheduler)
     for variable in stored(graph, scheduler):
         node = graph.producers[variable]
         volume = prod(label.extent for label in node.iteration() if not label.unrolled)
@@ -68,9 +71,50 @@ def _cheap(graph: Graph, scheduler: Scheduler, overwritten: set[Variable]) -> se
         wide = [access.source for access in node.accesses if access.source.type.ndim]
         # What it reads stays in memory, unless that is itself computed again or written over.
         still = cheap.isdisjoint(wide) and overwritten.isdisjoint(wide)
-        if _is_one_step(node, len(wide)) and still:
+        if _is_one_step(node, len(wide)) and still and _pays(node, reads.get(variable, [])):
             cheap.add(variable)
     return cheap
+
+
+_Reads = list[tuple[ArrayNode, Access]]
+
+
+def _reads(graph: Graph, scheduler: Scheduler) -> dict[Variable, _Reads]:
+    """Who reads each array, through those that are computed where they are read."""
+    reads: dict[Variable, _Reads] = {}
+    for node in graph.nodes:
+        for access in () if scheduler.is_left_out(node) else scheduler.reads(node):
+            if isinstance(access.source, Variable):
+                reads.setdefault(access.source, []).append((node, access))
+    return reads
+
+
+def _pays(node: ArrayNode, reads: _Reads) -> bool:
+    """Whether readers may compute an array as they go, and not again and again, or by halves.
+
+    Of short rows that are joined most vectors of lanes have a mask, in each reader; and those of
+    arrays in another shape find their numbers by divisions.
+    """
+    volume = _rounds(node)
+    if any(_rounds(reader) > MOST_TIMES * volume for reader, _ in reads):
+        return False
+    if node.kind is Kind.POINTWISE:
+        return True
+    atoms = [atom for _, access in reads for term in access.terms for atom in term.atoms()]
+    is_divided = any(isinstance(atom, Quotient) for atom in atoms)
+    return not is_divided and (len(reads) == 1 or not _has_short_rows(node))
+
+
+def _rounds(node: ArrayNode) -> int:
+    return prod(label.extent for label in node.iteration())
+
+
+def _has_short_rows(node: ArrayNode) -> bool:
+    """Whether all that is joined along the last axis is short."""
+    lane = node.labels[-1].find() if node.labels and node.labels[-1] is not None else None
+    guards = [guard.interval for access in node.accesses for guard in access.guards]
+    lengths = [part[2] - part[1] for part in guards if part is not None and part[0] is lane]
+    return 0 < max(lengths, default=0) < 2 * SHORT_PIECE
 
 
 def _is_one_step(node: ArrayNode, wide: int) -> bool:
