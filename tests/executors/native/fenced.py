@@ -56,6 +56,7 @@ class Fence:
         return np.frombuffer((ctypes.c_char * size).from_address(start), dtype).reshape(shape)
 
     def run(self, program: Program, arguments: Sequence[Any]) -> Any:
+        GAPS.clear()  # those of the program before, should this one take nothing
         made = lower.native(program, Needs())
         given: list[Any] = []
         for value in arguments:
