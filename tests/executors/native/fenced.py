@@ -3,7 +3,7 @@
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
 or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters; or
-"strided", reads of every other number and the like.
+"strided", reads of every other number and the like; or "columns", those of matrices, and writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adjoint.executors.native.lowering import lower
 from adjoint.executors.native.schedule import planning, storage
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
-from tests.executors.native.emission.strided import random_strided
+from tests.executors.native.emission.strided import random_columns, random_strided
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 from tests.executors.native.rows.random_rows import random_rows
@@ -171,6 +171,7 @@ def outside(
 MAKERS: dict[str, Callable[[int], tuple[Program, list[Any]]]] = {
     "rows": random_rows,
     "strided": random_strided,
+    "columns": random_columns,
 }
 
 
@@ -188,7 +189,7 @@ def main(kind: str, first: int, last: int) -> int:
             continue
         fence = Fence(at_end=bool(seed % 2))
         if kind != "indices":
-            compare(program, arguments, kind == "values", fence.run)
+            compare(program, arguments, kind in ("values", "columns"), fence.run)
         else:
             changed = pointing_outside(program, arguments, np.random.default_rng([seed, 3]))
             if changed is None:
