@@ -3,8 +3,8 @@
 Run as `python -m tests.executors.native.fenced KIND FIRST LAST`; KIND is "values" or "indices", of
 which the latter has index arrays that point outside, so that machine code must give up; or "loops"
 or "loop-indices", the same for the bodies of loops; or "rows", sorting, transforms and filters; or
-"strided", reads of every other number and the like; or "stencils", whose arrays are computed where
-they are read, under masks.
+"strided", reads of every other number and the like; or "columns", those of matrices, and writes; or
+"stencils", whose arrays are computed where they are read, under masks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adjoint.executors.native.lowering import lower
 from adjoint.executors.native.schedule import planning, recomputing, storage, zones
 from adjoint.program import Program
 from tests.executors.native.comparing import compare, is_lowerable
-from tests.executors.native.emission.strided import random_strided
+from tests.executors.native.emission.strided import random_columns, random_strided
 from tests.executors.native.loop_programs import random_loop
 from tests.executors.native.random_programs import random_program
 from tests.executors.native.rows.random_rows import random_rows
@@ -58,6 +58,7 @@ class Fence:
         return np.frombuffer((ctypes.c_char * size).from_address(start), dtype).reshape(shape)
 
     def run(self, program: Program, arguments: Sequence[Any]) -> Any:
+        GAPS.clear()  # those of the program before, should this one take nothing
         made = lower.native(program, Needs())
         given: list[Any] = []
         for value in arguments:
@@ -173,6 +174,7 @@ MAKERS: dict[str, Callable[[int], tuple[Program, list[Any]]]] = {
     "rows": random_rows,
     "stencils": random_stencil,
     "strided": random_strided,
+    "columns": random_columns,
 }
 
 
@@ -192,7 +194,7 @@ def main(kind: str, first: int, last: int) -> int:
             continue
         fence = Fence(at_end=bool(seed % 2))
         if kind != "indices":
-            compare(program, arguments, kind == "values", fence.run)
+            compare(program, arguments, kind in ("values", "columns"), fence.run)
         else:
             changed = pointing_outside(program, arguments, np.random.default_rng([seed, 3]))
             if changed is None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.base.arrays import array_type
+from adjoint.interop.captured import captured_program
 from adjoint.primitives.structure.slicing import take
 from adjoint.program import Program
 from tests.executors.native.loop_programs import program
@@ -37,3 +38,44 @@ def random_strided(seed: int) -> tuple[Program, list[Any]]:
     numbers = 9 * random.standard_normal(size) + 1j * random.standard_normal(size)
     given = numbers.astype(dtype) if dtype.kind == "c" else np.abs(numbers).astype(dtype)
     return program(function, array_type(given.shape, dtype)), [given]
+
+
+def random_columns(seed: int) -> tuple[Program, list[Any]]:
+    """Columns of a matrix, forwards and backwards, that are read, and written where others are."""
+    random = np.random.default_rng([seed, 5])
+    dtype = np.dtype(DTYPES[seed % len(DTYPES)])
+    count, width = int(random.integers(1, 70)), int(random.integers(2, 10))
+    one, other = (int(column) for column in random.integers(0, width, 2))
+    two = np.ones(1, dtype)[0] + np.ones(1, dtype)[0]
+
+    def written(a: Any, b: Any) -> Any:
+        a = a * two
+        a[:, one] = b * a[:, other]
+        a[::-1, other] = a[:, one] * two
+        return a, np.concatenate([a[:, one], b, a[::-1, other]])
+
+    def every_other(a: Any, b: Any) -> Any:
+        flat = a.reshape(-1) * two
+        even = len(flat) // 2 * 2
+        flat[0:even:2] = flat[1:even:2] * two
+        flat[1:even:2] = flat[0:even:2][::-1] * two
+        return flat, a[:, ::-1].T * b
+
+    def chosen(a: Any, b: Any) -> Any:
+        padded = np.pad(a[:, one] * two, (3, 2))
+        return np.where(a[:, one] == b, a[::-1, other], two), padded
+
+    def parts(a: Any, b: Any) -> Any:
+        return a[:, one].real * b.imag, a.imag[::-1], np.stack([b * two, a[:, other]], axis=1)
+
+    function = (written, every_other, chosen, parts)[int(random.integers(0, 4))]
+
+    def numbers(*shape: int) -> Any:
+        drawn = random.integers(0, 9, shape)
+        return (drawn + 1j * random.integers(0, 9, shape) if dtype.kind == "c" else drawn).astype(
+            dtype
+        )
+
+    arguments = [numbers(count, width), numbers(count)]
+    captured = captured_program(function, tuple(arguments))
+    return captured.program, [*arguments, *captured.constants]

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 _NAME: Final = re.compile(r"%[\w.]+")
 _TAG: Final = re.compile(r"!tbaa (![0-9]+)")
-_STACK: Final = re.compile(r"ptr (%s[0-9]+)\b")
+_STACK: Final = re.compile(r", ptr (%s[0-9]+)\b")  # not a pointer that is written somewhere
+_ORDERED: Final = re.compile(r"  (%[\w.]+ = )?(load|store) (volatile|atomic) ")
 _CALLED: Final = re.compile(r"@([\w.]+)")
 _READS: Final = ("llvm.masked.load", "llvm.masked.gather")
 # These compute with numbers, or touch no memory that anybody reads.
@@ -104,7 +105,7 @@ def _is_known(line: str) -> bool:
     if not _PLAIN.match(line):
         return False
     if "call " not in line:
-        return "volatile" not in line
+        return not _ORDERED.match(line)
     called = _CALLED.search(line)
     if called is None or " asm " in line:
         return False
