@@ -36,10 +36,7 @@ def fetch_ahead(
     """
     ahead = bytes_ahead(where, labels, variable.type.dtype.itemsize, variable.type.size)
     if ahead:
-        name = "llvm.prefetch.p0"
-        block.module.declare(name, f"declare void @{name}(ptr, i32, i32, i32)")
-        there = block.op(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-        block.do(f"call void @{name}(ptr {there}, i32 {int(written)}, i32 3, i32 1)")
+        block.prefetch(block.op(f"getelementptr i8, ptr {pointer}, i64 {ahead}"), 3, written)
 
 
 def bytes_ahead(where: SortedTerm, labels: Sequence[Label | None], itemsize: int, size: int) -> int:

@@ -186,6 +186,12 @@ class Block:
         """An instruction without a result."""
         self.lines.append("  " + text)
 
+    def prefetch(self, pointer: str, level: int, written: bool = False) -> None:
+        """Ask for the cache line of an address, be it of an array or not; level: 3 is the first."""
+        name = "llvm.prefetch.p0"
+        self.module.declare(name, f"declare void @{name}(ptr, i32, i32, i32)")
+        self.do(f"call void @{name}(ptr {pointer}, i32 {int(written)}, i32 {level}, i32 1)")
+
     def stack(self, type_text: str, align: int = 64) -> str:
         """Stack memory, reserved once for the whole function."""
         self._number += 1

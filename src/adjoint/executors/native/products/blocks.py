@@ -38,7 +38,7 @@ def blocked(tiling: Tiling, itemsize: int) -> Tiling:
         is_packed_once = not tiling.packed or chunk_of(parted) == tiling.rows.size
         if tiling.depth * step > _BLOCK and is_packed_once:
             return replace(parted, part=ceil(tiling.depth / ceil(tiling.depth * step / _BLOCK)))
-    fits = not tiling.packed or panels_of(tiling) * itemsize <= _BLOCK
+    fits = not tiling.packed or _panels_of(tiling) * itemsize <= _BLOCK
     if tiling.across > 1 and tiling.rows.size * tiling.depth * itemsize > _NEAR and fits:
         most = _CHUNK // (tiling.depth * itemsize * tiling.height)
         if _is_enough(tiling, most):
@@ -46,7 +46,7 @@ def blocked(tiling: Tiling, itemsize: int) -> Tiling:
     return tiling
 
 
-def panels_of(tiling: Tiling) -> int:
+def _panels_of(tiling: Tiling) -> int:
     """How many numbers the packed columns of B are, all of them."""
     return tiling.depth * tiling.across * sum(piece.width for piece in tiling.pieces)
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from adjoint.executors.native.products.blocks import Fetching
 from adjoint.executors.native.products.writer import ProductWriter
 
-_PREFETCH = "llvm.prefetch.p0"
-
 
 def emit_fetching(
     writer: ProductWriter, ahead: Fetching, places: list[str], tile: str
@@ -19,7 +17,6 @@ def emit_fetching(
     no harm: nothing is read there.
     """
     block = writer.block
-    writer.module.declare(_PREFETCH, f"declare void @{_PREFETCH}(ptr, i32, i32, i32)")
     first, *others = ahead.ranges
     base = _further(writer, places[first.operand], str(first.offset))
     values = {"tile": str(first.tile), "lines": str(first.lines), "step": str(first.step)}
@@ -46,8 +43,7 @@ def emit_fetching(
     def fetch(turn: str) -> None:
         lines = writer.plus(start, writer.times(turn, ahead.lines))
         for index in range(ahead.lines):
-            place = place_of(writer.plus(lines, str(index)))
-            block.do(f"call void @{_PREFETCH}(ptr {place}, i32 0, i32 2, i32 1)")
+            block.prefetch(place_of(writer.plus(lines, str(index))), 2)
 
     return fetch
 

@@ -128,7 +128,8 @@ class _IdleSearch:
         )
 
     def _is_in_registers(self, access: Access, way: Path) -> bool:
-        producer = self.graph.producers.get(access.source)  # type: ignore[arg-type]
+        source = access.source
+        producer = self.graph.producers.get(source) if isinstance(source, Variable) else None
         if producer is None or producer.number not in self.ways:
             return False
         home = result_path(producer, self.ways[producer.number])

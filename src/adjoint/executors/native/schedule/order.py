@@ -7,7 +7,7 @@ loop computes and also uses then needs no memory of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Final
@@ -64,19 +64,17 @@ def rolled(node: ArrayNode) -> list[Label]:
 class Scheduler:
     """Arranges the nodes of a graph.
 
-    lanes_of: how many lanes numbers of a node's dtype have. inlined: variables that are computed
-    where they are read. takes: results that are written over arrays, which others read before.
+    inlined: variables that are computed where they are read. takes: results that are written over
+    arrays, which others read before.
     """
 
     def __init__(
         self,
         graph: Graph,
-        lanes_of: Callable[[Sequence[ArrayNode]], int],
         inlined: frozenset[Variable],
         takes: Mapping[Variable, Variable],
     ) -> None:
         self.graph = graph
-        self.lanes_of = lanes_of
         self.inlined = inlined
         self.takes = takes
         self._reads: dict[int, tuple[Access, ...]] = {}
@@ -328,7 +326,7 @@ class Scheduler:
             return 0
         if penalties[label] > self._moving(nodes, rest):
             return 0
-        lanes = self.lanes_of(nodes)
+        lanes = lanes_for(nodes)
         while lanes > label.extent:
             lanes //= 2
         return lanes if lanes > 1 else 0

@@ -14,7 +14,7 @@ from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import SHORT_PIECE, Access, Dynamic, Quotient
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
 from adjoint.executors.native.graph.structure import axis_values, stride_along
-from adjoint.executors.native.schedule.order import Loop, Path, Scheduler, lanes_for, paths
+from adjoint.executors.native.schedule.order import Loop, Path, Scheduler, paths
 from adjoint.executors.native.schedule.storage import stored, whole_places
 from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT
 from adjoint.program import Literal, Variable
@@ -39,14 +39,14 @@ def has_loops(scheduler: Scheduler) -> bool:
 def scheduled(graph: Graph, takes: Mapping[Variable, Variable]) -> Scheduler:
     """Arrange the nodes; what is cheap and would have to be stored is computed where it is read."""
     inlined: frozenset[Variable] = frozenset()
-    scheduler = Scheduler(graph, lanes_for, inlined, takes)
+    scheduler = Scheduler(graph, inlined, takes)
     overwritten = set(takes.values())
     for _ in range(MOST_ROUNDS if has_loops(scheduler) else 0):
         more = _cheap(graph, scheduler, overwritten)
         if not more or _most_read(graph, inlined | more) > MOST_READ_AGAIN:
             break
         inlined |= more
-        scheduler = Scheduler(graph, lanes_for, inlined, takes)
+        scheduler = Scheduler(graph, inlined, takes)
     return scheduler
 
 
@@ -143,7 +143,7 @@ def _looked_up(graph: Graph) -> set[Variable]:
         for access in node.reads()
         if isinstance(access.source, Variable)
         and any(isinstance(atom, Dynamic) for term in access.terms for atom in term.atoms())
-        and 2 * prod(label.extent for label in node.iteration()) >= access.source.type.size
+        and 2 * _rounds(node) >= access.source.type.size
     }
 
 
@@ -158,21 +158,16 @@ def compute_again(graph: Graph, scheduler: Scheduler, takes: Mapping[Variable, V
         return
     near = whole_places(graph, scheduler) - set(takes.values())  # those are written over
     ways = paths(scheduler.items)
-    readers: dict[Variable, list[tuple[ArrayNode, Access]]] = {}
-    for node in graph.nodes:
-        if node.number in ways and node.kind not in WHOLE:
-            for access in scheduler.reads(node):
-                if isinstance(access.source, Variable):
-                    readers.setdefault(access.source, []).append((node, access))
+    readers = _reads(graph, scheduler)
     again = {
         node.output
         for node in wide
         if node.output in near & scheduler.outside
-        and node.output in readers
+        and (inside := [read for read in readers.get(node.output, ()) if read[0].kind not in WHOLE])
         and _is_nearer(node, near)
         and all(
             _walks_well(graph, node, access, ways[node.number], ways[reader.number])
-            for reader, access in readers[node.output]
+            for reader, access in inside
         )
     }
     if again:
