@@ -30,10 +30,12 @@ from adjoint.capture.recording.effects.repeated_calls import ready
 from adjoint.capture.recording.tracing.applying import bare, is_waited_for
 from adjoint.capture.recording.tracing.building import forget_needed
 from adjoint.capture.recording.tracing.trace import current, outermost
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import value_of
+from adjoint.capture.recording.values.postponed import postpone_results
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.disk.derivations import Derivation, KeptDerivation
+from adjoint.executors.effort import seconds_of_run
 from adjoint.executors.tiered import Tiered
 from adjoint.loops.bodies import forget_bodies
 from adjoint.optimise import forget_simplified, roll, simplify
@@ -47,6 +49,7 @@ from adjoint.transforms.hard_zeros.hardness import starts_masks
 CACHE_LIMIT: Final = 1024
 _ENDLESS: Final = 8_000  # equations that take NumPy longer to write out than a loop costs for long
 _ASIDE: Final = 4  # runs of a part of what is compiled, one of which counts
+_LONG: Final = 5e-3  # seconds of NumPy's from which a derivative within is not computed yet
 _MANY: Final = 1 << 16  # equal numbers, from which they are made where they are used
 _REPETITIVE: Final = 1_000  # equations from which repeated work is merged first
 
@@ -382,6 +385,8 @@ def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any
 
     None also where that would be computed twice: here, and in a larger program that is compiled.
     """
+    if _are_postponed(compiled, arguments, recorded):
+        return None
     values = [value_of(x) if type(x) is Traced else x for x in arguments]
     if any(value is None for value in values):
         return None
@@ -395,6 +400,16 @@ def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any
         if type(result) is Traced and result._value is None:
             result._value = value
     return results
+
+
+def _are_postponed(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any]) -> bool:
+    """Whether results are computed when somebody looks, since that would take long."""
+    trace = current()
+    if trace is None or not trace.late or trace.at_once or trace.witness:
+        return False
+    if seconds_of_run(compiled.program, trace.longest) < _LONG:
+        return False
+    return postpone_results(recorded, compiled.run_aside, arguments)
 
 
 class Inlined(NamedTuple):

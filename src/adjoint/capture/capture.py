@@ -28,7 +28,7 @@ from adjoint.capture.recording.effects.script import Script
 from adjoint.capture.recording.effects.value_errors import ask_for_errors
 from adjoint.capture.recording.exits.questions_alone import warn_of_questions_alone
 from adjoint.capture.recording.memory.views import cell_of
-from adjoint.capture.recording.tracing.applying import note_value, settle, slot_in
+from adjoint.capture.recording.tracing.applying import is_waited_for, note_value, settle, slot_in
 from adjoint.capture.recording.tracing.building import (
     Needed,
     all_of,
@@ -44,9 +44,9 @@ from adjoint.capture.recording.tracing.traced import (
     end_births,
     from_slot,
     is_cell,
+    value_of,
 )
 from adjoint.capture.recording.values.containers import Filled
-from adjoint.capture.recording.values.valued import value_of
 from adjoint.capture.recording.values.verified import check_values
 from adjoint.capture.rounds.sites import forget_loops
 from adjoint.program import Program
@@ -192,9 +192,7 @@ def capture(
     births = begin_births()
     enter(trace)
     try:
-        kept = frozen or (outer is not None and outer.numbers is not None)
-        # What is captured within a program that is kept is kept with it.
-        trace.numbers = {} if kept else None
+        _belong(trace, outer, frozen)
         outputs, treedef, cells = _run(trace, function, call, witness or {}, holding, has_aux)
         roots += _objects_in(trace, treedef)
         check_stale(trace, outputs)
@@ -215,6 +213,15 @@ def capture(
     finally:
         _leave([trace], outer, births, roots, past)
     return Captured(trace, outputs, treedef, cells)
+
+
+def _belong(trace: Trace, outer: Trace | None, frozen: bool) -> None:
+    """Let a capture know of the one around it."""
+    # What is captured within a program that is kept is kept with it.
+    trace.numbers = {} if frozen or (outer and outer.numbers is not None) else None
+    trace.late = is_waited_for()
+    if outer is not None:
+        trace.said.waiting = outer.said.waiting
 
 
 def _refusal_behind(error: Exception, trace: Trace) -> Exception | None:

@@ -10,13 +10,12 @@ from adjoint.capture.numpy import table
 from adjoint.capture.numpy.indexing import assigning, indexing
 from adjoint.capture.numpy.linalg import products
 from adjoint.capture.numpy.operations import methods, ufuncs
-from adjoint.capture.recording.effects import texts
+from adjoint.capture.recording.effects import floating_point, texts
 from adjoint.capture.recording.exits import entries, escape
 from adjoint.capture.recording.memory import views
 from adjoint.capture.recording.tracing import applying
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import current
-from adjoint.capture.recording.values import valued
 from adjoint.capture.rounds import sites
 from adjoint.capture.scipy import sparse
 
@@ -39,6 +38,7 @@ hooks.fill(
     left_in=remains.left_in,
     lift_list=applying.slot_of_list,
     matmul=sparse.matmul,
+    noted_modes=floating_point.noted_modes,
     origins=escape.origins,
     overwrite=views.overwrite,
     power=ufuncs.power,
@@ -51,11 +51,12 @@ hooks.fill(
     show=escape.show,
     sparse_operand=sparse.as_traced,
     sparse_product=sparse.sparse_product,
+    speaker=floating_point.Speaker,
     star=sparse.star,
     truth_in_rounds=sites.truth_in_rounds,
     ufunc=ufuncs.ufunc,
     unseen=texts.unseen,
-    value_of=valued.value_of,
+    users_place=floating_point.users_place,
 )
 hooks.products.update(products.PRODUCTS)
 UNDER_WAY.append(current)

@@ -35,7 +35,8 @@ from adjoint.capture.clones.stand_ins.attempts import in_attempt
 from adjoint.capture.facts.kinds import IDENTICAL, PARTS
 from adjoint.capture.recording.effects.repeated_calls import note_ran
 from adjoint.capture.recording.tracing.trace import note_effect
-from adjoint.capture.recording.values.valued import attempting, value_of
+from adjoint.capture.recording.tracing.traced import value_of
+from adjoint.capture.recording.values.valued import attempting
 from adjoint.maps import LinearMap
 from adjoint.primitives.calls.custom import CUSTOM_CALL
 from adjoint.primitives.calls.linear import LINEAR_CALL, LinearFunction

@@ -31,7 +31,7 @@ from adjoint.base.trees.containers import container_advice
 from adjoint.base.trees.held import hold
 from adjoint.calculus.inputs.leaves import covector_in
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, traced_type
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import value_of
 from adjoint.spaces import Covector
 
 Argnums = int | Sequence[int]

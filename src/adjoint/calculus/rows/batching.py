@@ -31,7 +31,7 @@ from adjoint.calculus.rows import Rows, rows
 from adjoint.calculus.rows.passes import maybe_over_rows
 from adjoint.capture import AwaitedArray, Captured, Traced, capture, current, traced_type
 from adjoint.capture.recording.tracing.constants import check_plain
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import value_of
 from adjoint.executors.xla.placement import Placement, placed
 from adjoint.pipeline import prepare, run, watch_all
 from adjoint.program import Program

@@ -38,8 +38,7 @@ from adjoint.capture.clones.wrapping.given_functions import handing_method
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect
 from adjoint.capture.recording.effects.script import GENERATORS
 from adjoint.capture.recording.tracing.trace import note_effect
-from adjoint.capture.recording.tracing.traced import Traced
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import Traced, value_of
 
 _ABSENT: Final = object()
 # Methods of these that write files, make text or call functions.

@@ -26,8 +26,7 @@ from adjoint.capture.recording.exits.escape import carries_derivative
 from adjoint.capture.recording.tracing.applying import peek
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import Trace
-from adjoint.capture.recording.tracing.traced import Traced, is_cell
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import Traced, is_cell, value_of
 
 Point = tuple[Any, ...]
 """What tells the point of a call from others."""

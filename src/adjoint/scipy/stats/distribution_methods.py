@@ -17,8 +17,8 @@ import numpy as np
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.clones.callee import reached
 from adjoint.capture.numpy.table import as_array, perform, strong, unwrap_all, wrap_list
-from adjoint.capture.recording.tracing.traced import Traced
-from adjoint.capture.recording.values.valued import any_slot, refuse, value_of
+from adjoint.capture.recording.tracing.traced import Traced, value_of
+from adjoint.capture.recording.values.valued import any_slot, refuse
 from adjoint.capture.scipy.table import implements_scipy, replaces
 from adjoint.primitives.elementwise.conversion import STOP_GRADIENT
 from adjoint.primitives.special.declaring import SPECIAL

@@ -14,7 +14,8 @@ import numpy as np
 
 from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import unwrap_all, wrap_list
-from adjoint.capture.recording.values.valued import any_slot, refuse, value_of
+from adjoint.capture.recording.tracing.traced import value_of
+from adjoint.capture.recording.values.valued import any_slot, refuse
 from adjoint.capture.scipy.table import replaces
 from adjoint.scipy.stats.distribution_methods import array_of
 

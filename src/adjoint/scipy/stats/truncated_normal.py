@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.capture.numpy.table import perform, unwrap_all, wrap_list
-from adjoint.capture.recording.values.valued import any_slot, value_of
+from adjoint.capture.recording.tracing.traced import value_of
+from adjoint.capture.recording.values.valued import any_slot
 from adjoint.capture.scipy.table import replaces
 from adjoint.primitives.special.declaring import SPECIAL
 from adjoint.scipy.stats.distribution_methods import applied, apply_where, only

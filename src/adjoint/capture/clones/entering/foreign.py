@@ -14,9 +14,9 @@ from adjoint.capture.clones.entering.users import LEFT, is_users_file
 from adjoint.capture.numpy.operations.methods import METHODS, WRITING
 from adjoint.capture.numpy.table import any_traced, full_name
 from adjoint.capture.recording.tracing.hooks import handed
-from adjoint.capture.recording.tracing.traced import Traced, from_array
+from adjoint.capture.recording.tracing.traced import Traced, from_array, value_of
 from adjoint.capture.recording.values.containers import Filled, call_method, is_container
-from adjoint.capture.recording.values.valued import any_slot, refuse, value_of
+from adjoint.capture.recording.values.valued import any_slot, refuse
 
 
 def guarded(function: Any) -> Any:

@@ -27,7 +27,7 @@ from adjoint.capture.clones.entering.clone import Stand
 from adjoint.capture.clones.remembering.repeatable import Proof, proof_of
 from adjoint.capture.recording.effects.floating_point import noted_modes
 from adjoint.capture.recording.tracing.trace import Trace, captures, current
-from adjoint.capture.recording.tracing.traced import Traced, from_slot
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, kind_of
 
 _AFTER: Final = 256  # calls in one capture, from where on they are remembered
 _DEPTH: Final = 16  # of remembered calls within each other, as each takes frames of the stack
@@ -130,7 +130,7 @@ class Calls:
             slots = [x._slot for x in arguments.traced]
             unwritten = slots == [slot for _, slot in traced]
             if unwritten and self._may_recall(trace):
-                held, silent = tuple(arguments.held), not any([x.said for x in captures()])
+                held, silent = tuple(arguments.held), not any([len(x.said) for x in captures()])
                 self.results[key] = _CallResult(result._slot, result._value, traced, held, silent)
         return result
 
@@ -159,10 +159,15 @@ def _is_new_number(result: Any, trace: Trace, arguments: _ArgumentsTold) -> bool
     return (
         type(result) is Traced
         and result._trace is trace
-        and result._state is None
-        and type(result._value) in _IMMUTABLE
+        and _is_apart(result._state)
+        and kind_of(result) in _IMMUTABLE
         and not any([result is argument for argument in arguments.traced])
     )
+
+
+def _is_apart(state: Any) -> bool:
+    """Whether an array is no view, and has none."""
+    return state is None or (state.base is None and not state.viewed and not state.aliases)
 
 
 def _is_usual(trace: Trace) -> bool:
@@ -194,7 +199,7 @@ def _key(value: Any, trace: Trace, arguments: _ArgumentsTold) -> Any:
     kind = type(value)
     if kind is Traced:
         state = value._state
-        if value._trace is not trace or value._value is None:
+        if value._trace is not trace or kind_of(value) is type(None):
             raise _UntoldArgument
         if state is not None and (state.base is not None or state.aliases or state.flat):
             raise _UntoldArgument

@@ -21,9 +21,9 @@ from adjoint.capture.recording.exits.escape import read_back
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import note_effect
-from adjoint.capture.recording.tracing.traced import Traced, is_cell
+from adjoint.capture.recording.tracing.traced import Traced, is_cell, value_of
 from adjoint.capture.recording.values.containers import Filled
-from adjoint.capture.recording.values.valued import beside, value_of
+from adjoint.capture.recording.values.valued import beside
 from adjoint.capture.scipy.table import class_in_scipy
 
 # Looked up on the stand-in itself, and not on what it stands for.

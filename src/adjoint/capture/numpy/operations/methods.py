@@ -33,7 +33,8 @@ from adjoint.capture.recording.memory.views import depends_on_layout, overwrite,
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import inside
-from adjoint.capture.recording.tracing.traced import Traced, is_known, synchronise, unwrap
+from adjoint.capture.recording.tracing.traced import Traced, is_known, synchronise, unwrap, value_of
+from adjoint.capture.recording.values.asking import REDUCING
 from adjoint.capture.recording.values.recipes import has_recipes
 from adjoint.capture.recording.values.valued import (
     any_slot,
@@ -41,7 +42,6 @@ from adjoint.capture.recording.values.valued import (
     recording_for,
     refuse,
     refusing,
-    value_of,
     writing,
 )
 
@@ -335,6 +335,9 @@ def _called(name: str) -> Callable[..., Any]:
         return operator.methodcaller(name, *args, **kwargs)(value)
 
     return theirs
+
+
+REDUCING.update(map(_called, ("max", "mean", "min", "prod", "sum")))
 
 
 METHODS.update(

@@ -21,7 +21,7 @@ from adjoint.capture.recording.memory.views import copy_of
 from adjoint.capture.recording.tracing.applying import apply, apply_one
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import is_guarded, outermost
-from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_cell
+from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_cell, kind_of
 from adjoint.capture.recording.values.containers import Filled, is_container
 from adjoint.capture.recording.values.quick import into, one, two
 from adjoint.capture.recording.values.recipes import has_recipes
@@ -59,7 +59,7 @@ def _binary(
         if multiplies and hooks.is_sparse(other):
             return hooks.star(self, other)
         result = beside(python, ours, (self, other), {})
-        if whole is not None and type(result) is Traced and type(result._value) is int:
+        if whole is not None and type(result) is Traced and kind_of(result) is int:
             whole(result, self, other)
         if divisor is not None and _is_python(other) and _is_python(self):
             divisor(other)
@@ -219,7 +219,7 @@ def _in_place(name: str) -> Callable[..., Any]:
     )
 
     def method(self: Traced, other: Any) -> Any:
-        if type(self._value) in _IMMUTABLE:
+        if kind_of(self) in _IMMUTABLE:
             return NotImplemented  # the name is bound anew
         return quick(self, other)
 
@@ -283,9 +283,9 @@ def _our_power(base: Any, exponent: Any) -> Any:
 
 def _power_of(base: Any, exponent: Any) -> Any:
     result = beside(pow, _our_power, (base, exponent), {})
-    if type(result) is Traced and type(result._value) is int:
+    if type(result) is Traced and kind_of(result) is int:
         _asked_in_range(_raised, result, base, exponent)
-    elif type(result) is Traced and type(result._value) in (float, complex):
+    elif type(result) is Traced and kind_of(result) in (float, complex):
         suppose_answered(result, base, exponent)
     return result
 
@@ -314,12 +314,11 @@ def _whole_power(exponent: int) -> Callable[[Any], Any]:
     quick = one(op, lambda value: value**exponent, slowly)
 
     def power(base: Traced) -> Any:
-        value = base._value
-        kept = (
-            is_guarded()
-            if type(value) in (float, int)
-            else getattr(value, "dtype", None) != _DOUBLE
-        )
+        kind = kind_of(base)
+        if kind is type(None):
+            kept = True
+        else:
+            kept = is_guarded() if kind in (float, int) else base.type.dtype != _DOUBLE
         return slowly(base) if kept else quick(base)
 
     if len(_POWERS) >= _POWERS_LIMIT:

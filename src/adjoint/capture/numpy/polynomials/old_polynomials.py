@@ -15,8 +15,7 @@ from adjoint.capture.numpy.shaping.shape import concatenate
 from adjoint.capture.numpy.table import as_array, implements, strong
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.trace import note_effect
-from adjoint.capture.recording.tracing.traced import Traced
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import Traced, value_of
 
 _POLYNOMIAL = np.poly1d
 

@@ -14,8 +14,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.numpy.table import as_array, implements, stored
 from adjoint.capture.recording.memory.views import depends_on_layout
 from adjoint.capture.recording.tracing.applying import concrete
-from adjoint.capture.recording.tracing.traced import Traced, is_cell, is_known, unwrap
-from adjoint.capture.recording.values.valued import value_of
+from adjoint.capture.recording.tracing.traced import Traced, is_cell, is_known, unwrap, value_of
 
 _function: Any
 

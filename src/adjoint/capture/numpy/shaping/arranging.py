@@ -27,8 +27,8 @@ from adjoint.capture.recording.memory.views import (
     read_only,
     root_of,
 )
-from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap
-from adjoint.capture.recording.values.valued import refuse, value_of
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_known, unwrap, value_of
+from adjoint.capture.recording.values.valued import refuse
 from adjoint.primitives import PRIMITIVES
 from adjoint.primitives.elementwise.selection import SELECT
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from adjoint.capture.recording.tracing.said import Said
 from adjoint.capture.recording.tracing.trace import note_effect
 
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -36,12 +38,44 @@ _RECORDED: Final = frozenset(
 _AGAIN: Final = os.path.join(_RECORDING, "tracing", "applying.py")
 
 
-class _Speaker:
-    """What NumPy writes to in the place of warning."""
+class UsersLine(NamedTuple):
+    """A line of the user's code. names: the global ones there."""
 
-    def __init__(self, said: set[str], known: frozenset[str]) -> None:
+    file: str
+    line: int
+    names: dict[str, Any]
+
+
+def users_place() -> tuple[UsersLine, set[str]]:
+    """Where the user's code stands; and the files between that and who asks."""
+    frame: Any = sys._getframe(1)
+    passed = set()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
+        passed.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    names = getattr(frame.f_globals, "original", frame.f_globals)
+    return UsersLine(frame.f_code.co_filename, frame.f_lineno, names), passed
+
+
+class Speaker:
+    """What NumPy writes to in the place of warning.
+
+    said: what is noted there. known: what is not to be said. place: where the user's code asked for
+    what is computed; None if that is where it stands. waiting: of the capture before, whose values
+    say first what they are to say.
+    """
+
+    def __init__(
+        self,
+        said: set[str],
+        known: Iterable[str] = (),
+        place: UsersLine | None = None,
+        waiting: Said | None = None,
+    ) -> None:
         self.said = said
-        self.known = known
+        self.known = set(known)
+        self.place = place
+        self.waiting = waiting
         self.users = np.geterrcall()
 
     def __call__(self, kind: str, flag: int) -> None:
@@ -53,27 +87,39 @@ class _Speaker:
     def write(self, text: str) -> None:
         """Warn at the user's line, unless that has been said."""
         message = text.removeprefix(_PREFIX).rstrip("\n")
-        if message in self.known or _kind(message) in map(_kind, self.known):
-            return  # a square root may be computed for a power, and is named so
-        self.said.add(message)
-        frame: Any = sys._getframe(1)
-        passed = set()
-        while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
-            passed.add(frame.f_code.co_filename)
-            frame = frame.f_back
-        if _AGAIN in passed or not passed & _RECORDED:
-            note_effect(OF_CONSTANTS)
-            if passed & _RECORDED:
+        if self._knows(message):
+            return
+        if self.waiting is not None and self.waiting.waiting:
+            self._hear(self.waiting)
+            if self._knows(message):
                 return
-        names = getattr(frame.f_globals, "original", frame.f_globals)
+        self.said.add(message)
+        place = self.place
+        if place is None:
+            place, passed = users_place()
+            if _AGAIN in passed or not passed & _RECORDED:
+                note_effect(OF_CONSTANTS)
+                if passed & _RECORDED:
+                    return
         warnings.warn_explicit(
             message,
             RuntimeWarning,
-            frame.f_code.co_filename,
-            frame.f_lineno,
-            names.get("__name__") or "<unknown>",
-            names.setdefault("__warningregistry__", {}),
+            place.file,
+            place.line,
+            place.names.get("__name__") or "<unknown>",
+            place.names.setdefault("__warningregistry__", {}),
         )
+
+    def _knows(self, message: str) -> bool:
+        # A square root may be computed for a power, and is named so.
+        return message in self.known or _kind(message) in map(_kind, self.known)
+
+    def _hear(self, waiting: Said) -> None:
+        """Let what was postponed be computed, which says it in NumPy's words, line by line."""
+        while waiting.waiting:
+            value = next(iter(waiting.waiting))
+            value.settle()
+            self.known |= value.said
 
 
 def _kind(message: str) -> str:
@@ -84,14 +130,14 @@ def _kind(message: str) -> str:
 def as_set() -> dict[str, str]:
     """`np.geterr` in a clone: the modes as the user has set them."""
     modes: Any = np.geterr()
-    ours = isinstance(np.geterrcall(), _Speaker)
+    ours = isinstance(np.geterrcall(), Speaker)
     return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
 
 
 def noted_modes() -> tuple[Any, ...] | None:
     """The modes, if all that NumPy may warn of is noted, or ignored, or is an error."""
     modes = tuple(np.geterr().values())
-    if "log" in modes and not isinstance(np.geterrcall(), _Speaker):
+    if "log" in modes and not isinstance(np.geterrcall(), Speaker):
         return None  # to an object of the user's
     return modes if _NOTED.issuperset(modes) else None
 
@@ -99,11 +145,17 @@ def noted_modes() -> tuple[Any, ...] | None:
 class spoken:
     """Let what NumPy warns of be said at the user's line, and noted; but nothing that is known."""
 
-    __slots__ = ("entered", "known", "said", "state")
+    __slots__ = ("entered", "known", "said", "state", "waiting")
 
-    def __init__(self, said: set[str], known: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        said: set[str],
+        known: frozenset[str] = frozenset(),
+        waiting: Said | None = None,
+    ) -> None:
         self.said = said
         self.known = known
+        self.waiting = waiting
         self.state: Any = None
         self.entered: Any = _DEFAULT
 
@@ -112,8 +164,11 @@ class spoken:
         ours = _modes(before, self.known)
         if ours:
             self.entered = _ENTERED if ours is _TOLD else {**before, **ours}
-            self.state = np.errstate(call=_Speaker(self.said, self.known), **ours)
+            self.state = np.errstate(call=self._speaker(), **ours)
             self.state.__enter__()
+
+    def _speaker(self) -> Speaker:
+        return Speaker(self.said, self.known, waiting=self.waiting)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         if self.state is None:
@@ -128,7 +183,7 @@ def _modes(before: Any, known: frozenset[str]) -> Any:
     """The modes to be set: what warns is told to us, and so is what calls a handler."""
     if before == _DEFAULT:
         return _TOLD
-    nested = isinstance(np.geterrcall(), _Speaker)
+    nested = isinstance(np.geterrcall(), Speaker)
     if "log" in before.values() and not nested:
         return {}  # to an object of the user's
     told = {kind: "log" for kind, mode in before.items() if mode in ("warn", "log")}
@@ -138,4 +193,5 @@ def _modes(before: Any, known: frozenset[str]) -> Any:
 
 def not_again(said: set[str]) -> Any:
     """A context in which NumPy warns of nothing that was said in a capture."""
-    return spoken(set(), frozenset(said)) if said else nullcontext()
+    waiting = said if isinstance(said, Said) else None
+    return spoken(set(), frozenset(said), waiting) if said else nullcontext()

@@ -23,7 +23,7 @@ from adjoint.capture.recording.tracing.applying import concrete, settle
 from adjoint.capture.recording.tracing.constants import has_rules
 from adjoint.capture.recording.tracing.guards import TEXT
 from adjoint.capture.recording.tracing.hooks import hooks
-from adjoint.capture.recording.tracing.trace import Trace, captures, depth
+from adjoint.capture.recording.tracing.trace import Trace, captures
 from adjoint.capture.recording.tracing.traced import Traced, from_slot, is_known, unwrap
 from adjoint.capture.recording.values.containers import is_container
 from adjoint.capture.recording.values.valued import attempting, refuse
@@ -279,7 +279,7 @@ def sealed(what: str) -> Iterator[None]:
     drop its derivative.
     """
     outer = getattr(_sealed, "current", None)
-    _sealed.current = (what, depth() + 1)
+    _sealed.current = (what, len(captures()) + 1)
     try:
         yield
     finally:

@@ -39,6 +39,9 @@ class Hooks:
     alias: Callable[..., Any]
     power: Callable[..., Any]
     matmul: Callable[..., Any]
+    noted_modes: Callable[[], tuple[Any, ...] | None]
+    speaker: Callable[..., Any]
+    users_place: Callable[[], tuple[Any, Any]]
     star: Callable[..., Any]
     left_at: Callable[[Any], tuple[Any, ...] | None]
     left_in: Callable[[Any, Any], None]
@@ -58,7 +61,6 @@ class Hooks:
     is_users_file: Callable[[str], bool]
     is_users_kind: Callable[[type], bool]
     truth_in_rounds: Callable[[Any, Any], bool | None]
-    value_of: Callable[[Any], Any]
 
     def __init__(self) -> None:
         self.run_rounds: Callable[..., tuple[int, Any]] | None = None

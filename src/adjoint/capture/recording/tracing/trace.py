@@ -30,6 +30,7 @@ from adjoint.capture.recording.tracing.constants import (
 from adjoint.capture.recording.tracing.guards import TEXT, WHOLE, Guard, Inquiry, guard_of
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.places import literal_places, user_line, user_place
+from adjoint.capture.recording.tracing.said import Said
 from adjoint.capture.recording.tracing.stale import Stale
 from adjoint.program import Literal, Operation
 
@@ -66,15 +67,16 @@ class Trace:
     are no part of the program. valued: whether all inputs have values, so that NumPy computes each
     result beside its record. witness: whether some of these are examples of many, which answer no
     questions. nested: whether it depends on values that an outer capture traces. inside: whether a
-    function of NumPy's is being recorded, and it is this package that computes. calls: the
-    arguments of such functions. supposed: the guards that no user asked for. copies: of arrays that
-    captures within this one lift, by identity, each array (weakly, since it matters who refers to
-    it) with its copy. inlined: the compiled program that was recorded last as a whole, of values of
-    this trace and known ones (see `pipeline.py`). at_once: whether it is to be machine code.
-    refusal: the first error of ours that the user's code met. said: what NumPy has warned of.
-    questions: the slots whose values were asked for, with the code that asked, and where in it.
-    inquiries: all that was asked, in order. sites: where truth was asked, by frame and instruction
-    (see `capture/rounds`); looping: of these, by frame, the one that loops; loops: by code and
+    function of NumPy's is being recorded, and it is this package that computes. late: whether
+    values of large arrays are postponed (`values/postponed.py`). calls: the arguments of such
+    functions. supposed: the guards that no user asked for. copies: of arrays that captures within
+    this one lift, by identity, each array (weakly, since it matters who refers to it) with its
+    copy. inlined: the compiled program that was recorded last as a whole, of values of this trace
+    and known ones (see `pipeline.py`). at_once: whether it is to be machine code. refusal: the
+    first error of ours that the user's code met. said: what NumPy has warned of. questions: the
+    slots whose values were asked for, with the code that asked, and where in it. inquiries: all
+    that was asked, in order. sites: where truth was asked, by frame and instruction (see
+    `capture/rounds`); looping: of these, by frame, the one that loops; loops: by code and
     instruction, in this capture and those within it; longest: the most rounds that one has made.
     effects: why the capture cannot stand for a later call, each with the user's line. entered: the
     code that was entered through objects. script: what is drawn and printed, where that is written
@@ -100,6 +102,7 @@ class Trace:
         "input_count",
         "inquiries",
         "inside",
+        "late",
         "level",
         "lines",
         "literals",
@@ -147,10 +150,11 @@ class Trace:
         self.witness = False
         self.nested = False
         self.inside = False
+        self.late = False
         self.calls: list[Any] = []
         self.refusal: Exception | None = None
         self.remembered: dict[Any, Any] = {}
-        self.said: set[str] = set()
+        self.said = Said()
         self.ran: list[Any] = []
         self.questions: dict[int, Any] = {}
         self.inquiries: list[Inquiry] = []
@@ -439,11 +443,6 @@ def outermost() -> Trace | None:
     """The outermost capture under way, if any."""
     stack = getattr(_state, "stack", None)
     return stack[0] if stack else None
-
-
-def depth() -> int:
-    """How many captures are under way."""
-    return len(getattr(_state, "stack", ()))
 
 
 def inside() -> bool:

@@ -7,8 +7,9 @@ or a number of Python's, whose dtype, layout, views and errors are NumPy's own, 
 Beside it stands what a program will compute: a *slot* of a trace, or nothing, for an array that is
 *known* (made by `np.zeros(n)`, say, inside the function) until a traced value is written into it.
 Where an input stands for many examples (vmap, bodies of loops) there is no value, and `_value` is
-None; it is None too for what has not been computed yet (`valued.value_of`). Traced arrays are
-mutable as NumPy's are; the slots of views follow their base (see `views.py`).
+None; it is None too for what has not been computed yet (`valued.value_of`). That of a large array
+may be postponed until somebody reads it. Traced arrays are mutable as NumPy's are; the slots of
+views follow their base (see `views.py`).
 """
 
 from __future__ import annotations
@@ -60,10 +61,12 @@ class Known:
     version: counts changes. aliases: arrays that may or may not share its memory. cell: whether a
     0-d array without a value can be written into (NumPy's scalars cannot). viewed: whether it has
     views. flat: whether it is an x.flat, whose parts are copies. birth: see `begin_births`.
+    postponed: what computes its value when somebody looks (`values/postponed.py`).
     """
 
     __slots__ = (
-        *("aliases", "base", "birth", "cell", "flat", "seen", "version", "view", "viewed"),
+        *("aliases", "base", "birth", "cell", "flat", "postponed", "seen", "version", "view"),
+        "viewed",
     )
 
     def __init__(self) -> None:
@@ -75,6 +78,7 @@ class Known:
         self.cell = False
         self.viewed = False
         self.flat = False
+        self.postponed: Any = None
         self.birth = _birth.mark
 
 
@@ -196,6 +200,8 @@ class Traced:
         return bool((self == value).any())
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_value":  # which is there, but for what is postponed
+            return _looked_at(self)
         return hooks.attribute(self, name)  # see `methods.py`
 
 
@@ -210,6 +216,34 @@ def from_slot(trace: Trace, slot: int, value: Any = None) -> Traced:
     traced._state = None
     traced._value = value
     return traced
+
+
+def postpone(traced: Traced, postponed: Any) -> None:
+    """Let NumPy's value of a new traced array be computed when somebody looks."""
+    state_of(traced).postponed = postponed
+    del traced._value
+
+
+def _looked_at(traced: Traced) -> Any:
+    """The value of an array for which it was postponed."""
+    state = traced._state
+    if state is None or state.postponed is None:
+        raise AttributeError("_value")
+    traced._value = state.postponed.taken()
+    state.postponed = None
+    return traced._value
+
+
+def postponed_of(traced: Traced) -> Any:
+    """What computes the value of an array when somebody looks; None where it is there."""
+    state = traced._state
+    return None if state is None else state.postponed
+
+
+def kind_of(traced: Traced) -> type:
+    """The type of NumPy's value of an array, which is not computed for that."""
+    postponed = postponed_of(traced)
+    return type(traced._value) if postponed is None else postponed.kind
 
 
 def from_array(array: np.ndarray[Any, Any]) -> Traced:
@@ -250,6 +284,23 @@ def synchronise(traced: Traced) -> None:
             traced._value = None
 
 
+def value_of(x: Traced) -> Any:
+    """NumPy's value of a traced array; None if it stands for many, or is not computed yet.
+
+    What a loop of ours gives, and what follows from it, has a value when somebody asks for it.
+    """
+    if x._state is not None:
+        synchronise(x)
+    if x._value is not None:
+        return x._value
+    state = x._state
+    if state is not None and state.base is not None:
+        whole = value_of(state.base)
+        if whole is not None:
+            x._value = state.view.values(np.asarray(whole))
+    return x._value
+
+
 def adopt(traced: Traced, value: Traced) -> None:
     """Let a traced array stand for another's slot; the memory of its value stays its own."""
     if value._state is not None:
@@ -270,8 +321,9 @@ def is_known(value: Any) -> bool:
 
 def is_cell(value: Traced) -> bool:
     """Whether a 0-d value is an array, and not one of NumPy's immutable scalars."""
-    if value._value is not None:
-        return type(value._value) is np.ndarray
+    kind = kind_of(value)
+    if kind is not type(None):
+        return kind is np.ndarray
     return value._state is not None and value._state.cell
 
 

@@ -11,7 +11,14 @@ from adjoint.base.errors import AdjointError, UnsupportedFunctionError
 from adjoint.capture.recording.tracing.applying import apply_one
 from adjoint.capture.recording.tracing.constants import rules_of
 from adjoint.capture.recording.tracing.hooks import hooks
-from adjoint.capture.recording.tracing.traced import Traced, from_array, from_slot, is_known
+from adjoint.capture.recording.tracing.traced import (
+    Traced,
+    from_array,
+    from_slot,
+    is_known,
+    postpone,
+)
+from adjoint.capture.recording.values.postponed import Postponed
 from adjoint.primitives.elementwise.conversion import CAST, PYTHON_NUMBER
 from adjoint.program import operation
 
@@ -21,6 +28,11 @@ _PYTHON: Final = frozenset({float, int, complex, bool})
 
 def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
     """Our result with NumPy's as its value; refused where they are of different types."""
+    if type(expected) is Postponed:
+        if _is_plainly(result, expected):
+            postpone(result, expected)
+            return result
+        expected = expected.taken()
     kind = type(result)
     first = args[0] if args else None
     if type(expected) is np.ndarray and type(first) is Traced and first._value is expected:
@@ -44,6 +56,16 @@ def agreed(expected: Any, result: Any, args: Sequence[Any]) -> Any:
     if kind is type(expected) is np.ndarray and result.shape != expected.shape:
         return from_array(expected)
     return result
+
+
+def _is_plainly(result: Any, expected: Postponed) -> bool:
+    """Whether our result is a new array of the type that NumPy's will have."""
+    if type(result) is not Traced or result._trace is None:
+        return False
+    if result._state is not None and result._state.base is not None:
+        return False
+    ours = result._trace.types[result._slot]
+    return ours.dtype == expected.dtype and ours.shape == expected.shape and not ours.weak
 
 
 def _looks(array: Any) -> bool:

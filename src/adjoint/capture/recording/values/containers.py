@@ -24,7 +24,7 @@ from adjoint.base.errors import UnsupportedFunctionError
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.places import user_frame
 from adjoint.capture.recording.tracing.trace import captures, inside
-from adjoint.capture.recording.tracing.traced import Traced, from_array, is_cell
+from adjoint.capture.recording.tracing.traced import Traced, from_array, is_cell, value_of
 
 Function = Callable[..., Any]
 
@@ -226,7 +226,7 @@ class _AsTheyAre:
         return filled.like
 
     def of_traced(self, traced: Traced) -> Any:
-        value = hooks.value_of(traced)
+        value = value_of(traced)
         return _Randomised(_SEEDS[0]).of_traced(traced) if value is None else value
 
 
@@ -263,7 +263,7 @@ class _Randomised(_AsTheyAre):
     def of_traced(self, traced: Traced) -> Any:
         type_ = traced.type
         if type_.dtype.kind not in "fc":
-            value = hooks.value_of(traced)
+            value = value_of(traced)
             return np.ones(type_.shape, type_.dtype) if value is None else value
         drawn = self._draw(type_.shape, type_.dtype)
         if type_.weak:

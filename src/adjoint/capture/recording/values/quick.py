@@ -17,6 +17,7 @@ from adjoint.capture.recording.memory.plain_writes import carry, is_plainly_writ
 from adjoint.capture.recording.tracing.trace import Trace
 from adjoint.capture.recording.tracing.traced import Traced, new_traced, synchronise
 from adjoint.capture.recording.values.agreement import agreed
+from adjoint.capture.recording.values.postponed import may_wait
 from adjoint.capture.recording.values.valued import note_failure, refuse
 from adjoint.primitives.elementwise.conversion import PYTHON_NUMBER
 from adjoint.program import Operation
@@ -63,10 +64,11 @@ def _ordered(
         state = x._state
         if state is not None and state.base is not None:
             synchronise(x)
-        trace, kind = x._trace, type(other)
+        trace, kind, known, place = x._trace, type(other), other, -1
         if trace is None or not trace.open or trace.lines is not None:
             return _unusual(x, other, slowly, mirror)
-        known, place = other, -1
+        if trace.late and may_wait(x, other):
+            return slowly(x, other)
         if kind is Traced:
             state = other._state
             if state is not None and state.base is not None:
@@ -94,12 +96,11 @@ def _ordered(
         pythons = pythonic and pair[0].weak and pair[1].weak
         if pythons and divisor is not None and not swapped:
             divisor(other)
-        result_slot = len(types)
         types.append(result_types[0])
         trace.records.append((op, slot, place))
-        result_slot = _number(trace, result_slot) if pythons else result_slot
+        slot = _number(trace, len(types) - 1) if pythons else len(types) - 1
         traced = new_traced(Traced)
-        traced._trace, traced._slot, traced._state, traced._value = trace, result_slot, None, value
+        traced._trace, traced._slot, traced._state, traced._value = trace, slot, None, value
         if whole is not None and type(value) is int:
             whole(traced, other if swapped else x, x if swapped else other)
         if pythonic or value is None or is_of(value, result_types[0]):
@@ -177,7 +178,10 @@ def one(
         state = x._state
         if state is not None and state.base is not None:
             synchronise(x)
-        trace, value = x._trace, x._value
+        trace = x._trace
+        if trace is not None and trace.late and may_wait(x):
+            return slowly(x)
+        value = x._value
         usual = trace is not None and trace.open and trace.lines is None and not trace.inside
         if not usual or value is None:
             return slowly(x)

@@ -18,15 +18,17 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.base.errors import AdjointError, UnsupportedFunctionError, ValueNeededError
-from adjoint.capture.recording.tracing.trace import captures, inside, note_effect
+from adjoint.capture.recording.tracing.trace import Trace, captures, inside, note_effect
 from adjoint.capture.recording.tracing.traced import (
     Traced,
     is_known,
     state_of,
     synchronise,
+    value_of,
     wrap,
 )
 from adjoint.capture.recording.values.agreement import agreed
+from adjoint.capture.recording.values.asking import later
 from adjoint.capture.recording.values.awaited_arrays import (
     AwaitedArray,
     MeetsAwaited,
@@ -42,7 +44,8 @@ from adjoint.capture.recording.values.containers import (
     is_container,
     plain_numbers,
 )
-from adjoint.capture.recording.values.recipes import RECIPES, asked_of, followed
+from adjoint.capture.recording.values.postponed import Postponed
+from adjoint.capture.recording.values.recipes import RECIPES, Asked, asked_of, followed
 from adjoint.program import Operation
 
 AFTER_ERROR: Final = "it goes on after an error that depends on values"
@@ -54,23 +57,6 @@ class Unvalued(Exception):
 
 
 # --- values ---------------------------------------------------------------------------------------
-
-
-def value_of(x: Traced) -> Any:
-    """NumPy's value of a traced array; None if it stands for many, or is not computed yet.
-
-    What a loop of ours gives, and what follows from it, has a value when somebody asks for it.
-    """
-    if x._state is not None:
-        synchronise(x)
-    if x._value is not None:
-        return x._value
-    state = x._state
-    if state is not None and state.base is not None:
-        whole = value_of(state.base)
-        if whole is not None:
-            x._value = state.view.values(np.asarray(whole))
-    return x._value
 
 
 def plain(argument: Any) -> Any:
@@ -108,6 +94,10 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     stack = captures()
     if stack and stack[-1].inside:
         return ours(*args, **kwargs)
+    if stack and stack[-1].late:
+        postponed = later(theirs, args, kwargs)
+        if postponed is not None:
+            return _recorded(stack, theirs, ours, postponed, None, args, kwargs)
     alone = len(stack) == 1 and stack[0].valued and ours in RECIPES
     asked = asked_of(stack[0], args, kwargs) if alone else None
     if asked is not None:
@@ -132,6 +122,19 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     except Exception as error:  # NumPy's, which goes on
         note_failure(theirs, error)
         raise
+    return _recorded(stack, theirs, ours, expected, asked, args, kwargs)
+
+
+def _recorded(
+    stack: list[Trace],
+    theirs: Function,
+    ours: Function,
+    expected: Any,
+    asked: Asked | None,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What ours records, with NumPy's result, which is there or is postponed."""
     if len(stack) != 1:
         with refusing():
             with recording_for(args, kwargs):
@@ -152,7 +155,7 @@ def beside(theirs: Function, ours: Function, args: Sequence[Any], kwargs: dict[s
     except Exception as error:
         if _without_entries((args, kwargs)):
             trace.refusal = refusal
-            return wrap(expected)
+            return wrap(expected.taken() if type(expected) is Postponed else expected)
         refusal = _as_refusal(error, theirs)
         refuse(refusal)
         raise refusal from (None if refusal is error else error)

@@ -1,0 +1,207 @@
+"""What NumPy computes when somebody looks: values of large arrays, where machine code follows.
+
+Under `jit` nobody looks at most of what NumPy has beside the records, since the machine code
+computes it anew. Of small arrays that costs nothing; each large one is memory that is touched for
+the first time. So NumPy is asked what the result will be (`asking.py`), and the numbers are
+computed when a branch, a print or a function that is not asked reads them: by NumPy, of the same
+operands. The same holds for derivatives within the function that would take long.
+
+NumPy's warnings come when the numbers are computed, with the line at which the user's code asked
+for them. Where the run of the program finds that there is something to warn of, all that was
+postponed is computed for that (`effects/floating_point.py`).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.capture.recording.tracing.constants import same_memory
+from adjoint.capture.recording.tracing.hooks import hooks
+from adjoint.capture.recording.tracing.said import Said
+from adjoint.capture.recording.tracing.trace import captures
+from adjoint.capture.recording.tracing.traced import Traced, postpone, postponed_of, value_of
+
+LARGE: Final = 1 << 19  # numbers of an array from which computing it is postponed
+_SHARE: Final = 4  # what is kept to compute with is copied where it is so much smaller than that
+
+
+class Postponed:
+    """A result that is computed when somebody looks.
+
+    function, operands, named: what computes it, of arrays that nobody writes into and of other
+    such results. order: its axes as they lie in memory, the outermost first. read: whether others
+    are computed of it, so that its array is not for writing. said, place, modes: where NumPy's
+    warnings are noted, the user's line, and how NumPy treats errors there; None for what is silent.
+    """
+
+    __slots__ = (
+        *("_array", "dtype", "function", "modes", "named", "operands", "order", "place", "read"),
+        *("said", "shape"),
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        named: dict[str, Any],
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        order: tuple[int, ...],
+    ) -> None:
+        self.function = function
+        self.operands = operands
+        self.named = named
+        self.dtype = dtype
+        self.shape = shape
+        self.order = order
+        self.read = False
+        self.said: Said | None = None
+        self.place: Any = None
+        self.modes: Any = None
+        self._array: Any = None
+        for operand in operands:
+            if type(operand) is Postponed:
+                operand.read = True
+
+    @property
+    def kind(self) -> type:
+        """The type of the value."""
+        return np.ndarray if self.shape else self.dtype.type
+
+    @property
+    def size(self) -> int:
+        """The number of its entries."""
+        return math.prod(self.shape)
+
+    def note_warnings(self) -> None:
+        """Let what NumPy warns of be said at the line where the user's code stands now."""
+        self.said = captures()[0].said
+        self.said.waiting[self] = None
+        self.place, _ = hooks.users_place()
+        self.modes = np.geterr()
+
+    def taken(self) -> Any:
+        """The value, for one who may write into it."""
+        self.settle()
+        return self._array.copy(order="K") if self.read and self.shape else self._array
+
+    def settle(self) -> None:
+        """Compute the value; what it is computed of comes first, one after another."""
+        stack = [self]
+        while stack:
+            last = stack[-1]
+            waiting = [x for x in last.operands if type(x) is Postponed and x._array is None]
+            if last._array is None and waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            if last._array is None:
+                last._compute()
+
+    def _compute(self) -> None:
+        values = [x._array if type(x) is Postponed else x for x in self.operands]
+        silent, said = np.errstate(all="ignore"), self.said
+        if said is not None and self in said.waiting:
+            del said.waiting[self]
+            silent = np.errstate(call=hooks.speaker(said, place=self.place), **self.modes)
+        with silent:
+            result = self.function(*values, **self.named)
+        self._array = _lying(result, self.order) if self.shape else result
+        self.operands = ()
+
+
+def _lying(array: Any, order: tuple[int, ...]) -> Any:
+    """The array with its axes in this order in memory: itself, as a rule."""
+    laid = np.transpose(array, order)
+    if laid.flags.c_contiguous:
+        return array
+    return np.transpose(np.ascontiguousarray(laid), np.argsort(order))
+
+
+def may_wait(*operands: Any) -> bool:
+    """Whether an operation of these arrays and numbers may be worth to be postponed."""
+    bound = 1
+    for x in operands:
+        if type(x) is Traced:
+            if postponed_of(x) is not None:
+                return True
+            bound *= x.type.size or 1
+        elif type(x) is np.ndarray:
+            bound *= x.size or 1
+    return bound >= LARGE
+
+
+# --- operands -------------------------------------------------------------------------------------
+
+
+def operand_of(x: Any) -> Any:
+    """What stands for an argument: what computes its value, or that value, which may be None."""
+    if type(x) is not Traced:
+        return x
+    waiting = postponed_of(x)
+    return value_of(x) if waiting is None else waiting
+
+
+def kept(operands: Sequence[Any], arguments: Sequence[Any], size: int) -> list[Any] | None:
+    """Operands as nobody writes into them; None where that takes too long, or one has no value.
+
+    arguments: for which they stand. size: of what is computed of them.
+    """
+    for operand, argument in zip(operands, arguments, strict=True):
+        if type(argument) is Traced and operand is None:
+            return None
+    pairs = zip(operands, arguments, strict=True)
+    held = [_held(x, x0) if type(x) is np.ndarray else x for x, x0 in pairs]
+    for place, x in enumerate(operands):
+        if held[place] is None and x is not None:
+            if x.size * _SHARE > max(size, LARGE):
+                return None
+            held[place] = x.copy(order="K")
+    return held
+
+
+def _held(x: np.ndarray[Any, Any], argument: Any) -> Any:
+    """An array that a capture holds of an argument, and nobody else has; None if there is none."""
+    if type(argument) is Traced and argument._trace is not None:
+        held = argument._trace.values.get(argument._slot)
+    else:
+        trace = captures()[-1]
+        lifted = trace.arrays.get(id(x))
+        held = None if lifted is None else trace.values[lifted[1]]
+        if type(held) is np.ndarray and not same_memory(held, x):
+            return None  # somebody has written into the array since
+    return held if type(held) is np.ndarray and held.strides == x.strides else None
+
+
+# --- results of programs --------------------------------------------------------------------------
+
+
+def postpone_results(
+    results: Sequence[Any], run: Callable[[Sequence[Any]], Sequence[Any]], arguments: Sequence[Any]
+) -> bool:
+    """Let a program that was recorded as a whole be run when somebody looks at its results.
+
+    results: of the recording. run: gives their values for those of the arguments. Whether that is
+    done: not where an argument has no value, or somebody may write into it.
+    """
+    operands = kept(list(map(operand_of, arguments)), arguments, LARGE)
+    new = {id(x): place for place, x in enumerate(results) if _has_no_value(x)}
+    usual = all(results[n]._state is None and not results[n].type.weak for n in new.values())
+    if operands is None or not usual:
+        return False
+    whole = Postponed(lambda *values: run(values), operands, {}, np.dtype(object), (), ())
+    for place in new.values():
+        type_ = results[place].type
+        order, pick = tuple(range(type_.ndim)), operator.itemgetter(place)
+        postpone(results[place], Postponed(pick, [whole], {}, type_.dtype, type_.shape, order))
+    return True
+
+
+def _has_no_value(x: Any) -> bool:
+    """Whether an array has no value, not even one that is postponed."""
+    return type(x) is Traced and postponed_of(x) is None and x._value is None
