@@ -125,14 +125,19 @@ def _lying(array: Any, order: tuple[int, ...]) -> Any:
 
 def may_wait(*operands: Any) -> bool:
     """Whether an operation of these arrays and numbers may be worth to be postponed."""
+    shape: tuple[int, ...] = ()
     bound = 1
     for x in operands:
         if type(x) is Traced:
             if postponed_of(x) is not None:
                 return True
-            bound *= x.type.size or 1
+            own = x.type.shape
         elif type(x) is np.ndarray:
-            bound *= x.size or 1
+            own = x.shape
+        else:
+            continue
+        if own and own != shape:  # of the same shape, they make one like them
+            shape, bound = own, bound * (math.prod(own) or 1)
     return bound >= LARGE
 
 
