@@ -30,8 +30,7 @@ from adjoint.capture.recording.effects.repeated_calls import ready
 from adjoint.capture.recording.tracing.applying import bare, is_waited_for
 from adjoint.capture.recording.tracing.building import forget_needed
 from adjoint.capture.recording.tracing.trace import current, outermost
-from adjoint.capture.recording.tracing.traced import value_of
-from adjoint.capture.recording.values.postponed import postpone_results
+from adjoint.capture.recording.values.postponed import postpone_results, read_value
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
 from adjoint.executors.disk.derivations import Derivation, KeptDerivation
@@ -387,7 +386,7 @@ def _values(compiled: Compiled, arguments: Sequence[Any], recorded: Sequence[Any
     """
     if _are_postponed(compiled, arguments, recorded):
         return None
-    values = [value_of(x) if type(x) is Traced else x for x in arguments]
+    values = [read_value(x) for x in arguments]
     if any(value is None for value in values):
         return None
     trace = current()

@@ -286,3 +286,55 @@ def test_memory_is_let_go_of() -> None:
     jitted(X)
     gc.collect()
     assert not [x for x in gc.get_objects() if type(x) is Postponed]
+
+
+# --- inputs ---------------------------------------------------------------------------------------
+
+
+def test_inputs_are_not_copied_until_somebody_writes(computed: list[Any]) -> None:
+    def writes(x: Any, y: Any) -> Any:
+        z = x + y
+        x[0] = 9.0
+        x *= 2
+        return z + x if np.sum(z) > 0 else z - x + y
+
+    jitted = ad.jit(writes)
+    for value in (X, -X, X + 2):
+        given, other = value.copy(), value.copy()
+        expected = writes(value.copy(), value.copy())
+        np.testing.assert_allclose(jitted(given, other), expected)
+        np.testing.assert_array_equal(other, value)
+
+
+def test_a_result_that_is_an_input_has_memory_of_its_own() -> None:
+    for function in (
+        lambda x: x,
+        lambda x: (x, x + 0),
+        lambda x: x.T,
+        lambda x: ad.grad(np.sum)(x),
+    ):
+        given = X.copy()
+        result = ad.jit(function)(given)
+        for part in result if isinstance(result, tuple) else (result,):
+            expected = part.copy()
+            given += 1.0
+            np.testing.assert_array_equal(part, expected)
+            part += 1.0
+
+
+def test_captures_within_see_what_is_written_between_them() -> None:
+    def writes(x: Any) -> Any:
+        y = x * 2
+
+        def cost(z: Any) -> Any:
+            return np.sum(z * y * y)
+
+        first = ad.grad(cost)(x)
+        y[1] = 5.0
+        second = ad.grad(cost)(x)
+        y += first
+        return first + second * ad.grad(cost)(x) if np.sum(second) > 0 else second
+
+    jitted = ad.jit(writes)
+    for x in (X, -X):
+        np.testing.assert_allclose(jitted(x), writes(x))

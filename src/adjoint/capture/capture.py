@@ -44,9 +44,12 @@ from adjoint.capture.recording.tracing.traced import (
     end_births,
     from_slot,
     is_cell,
+    kind_of,
+    postpone,
     value_of,
 )
 from adjoint.capture.recording.values.containers import Filled
+from adjoint.capture.recording.values.postponed import copied_later
 from adjoint.capture.recording.values.verified import check_values
 from adjoint.capture.rounds.sites import forget_loops
 from adjoint.program import Program
@@ -268,6 +271,16 @@ def _leave(
         trace.effects.append(("it keeps values that it computed, in what was there before", ""))
 
 
+def _input(trace: Trace, slot: int, given: Any) -> Traced:
+    """What the function is given for an input, with a value of its own."""
+    later = copied_later(given) if trace.late and not trace.witness else None
+    if later is None:
+        return from_slot(trace, slot, own_copy(_value(given)))
+    traced = from_slot(trace, slot)
+    postpone(traced, later)
+    return traced
+
+
 def _value(given: Any) -> Any:
     """NumPy's value of an input, which may be traced by an outer capture; None without one."""
     return value_of(given) if type(given) is Traced else given
@@ -299,11 +312,9 @@ def _run(
 ) -> tuple[tuple[int, ...], Any, tuple[int, ...]]:
     """The slots of a function's results, their structure, and which are arrays of no axes."""
     clone = rebound(function)
-    inputs = [
-        from_slot(trace, slot, own_copy(_value(trace.values.get(slot, witness.get(slot)))))
-        for slot in range(trace.input_count)
-    ]
-    trace.valued = all([traced._value is not None for traced in inputs])
+    given = [trace.values.get(slot, witness.get(slot)) for slot in range(trace.input_count)]
+    inputs = [_input(trace, slot, value) for slot, value in enumerate(given)]
+    trace.valued = all([kind_of(traced) is not type(None) for traced in inputs])
     around = [value._trace for value in trace.values.values() if type(value) is Traced]
     trace.nested = bool(around)
     trace.witness |= any([enclosing is not None and enclosing.witness for enclosing in around])

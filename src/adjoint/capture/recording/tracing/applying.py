@@ -23,6 +23,8 @@ from adjoint.capture.recording.tracing.traced import (
     from_slot,
     is_known,
     new_traced,
+    postpone,
+    postponed_of,
     synchronise,
     unwrap,
     wrap,
@@ -141,19 +143,38 @@ def slot_in(trace: Trace, operand: Any) -> int:
     if operand._trace is trace:
         return operand._slot
     known = trace.arrays.get(id(operand))
-    if known is not None and state is None:
+    if known is not None and (state is None or _is_unwritten(operand, trace.values[known[1]])):
         return known[1]
     if operand._trace.past is not None:
         return _slot_of_past(trace, operand)
     # An outer capture's value: what it is now, whatever is written to it later.
-    held = from_slot(operand._trace, operand._slot, frozen(operand._value))
+    held = _held(operand)
     note_value(operand)
     trace.nested = True
     trace.valued = trace.valued and operand._trace.valued
     slot = trace.constant(held, operand.type)
-    if state is None:
+    if state is None or state.base is None:
         trace.arrays[id(operand)] = (operand, slot)
     return slot
+
+
+def _is_unwritten(operand: Traced, held: Any) -> bool:
+    """Whether an array that is no view is what it was when a capture within took it."""
+    state = operand._state
+    whole = state is not None and state.base is None and type(held) is Traced
+    return whole and held._slot == operand._slot
+
+
+def _held(operand: Traced) -> Traced:
+    """An array as it is now, whatever is written to it later."""
+    waiting = postponed_of(operand)
+    assert operand._trace is not None
+    if waiting is None:
+        return from_slot(operand._trace, operand._slot, frozen(operand._value))
+    held = from_slot(operand._trace, operand._slot)
+    waiting.read = True
+    postpone(held, waiting)
+    return held
 
 
 def is_waited_for() -> bool:

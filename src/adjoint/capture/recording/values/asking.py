@@ -25,7 +25,13 @@ from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import captures
 from adjoint.capture.recording.tracing.traced import Traced, is_known
 from adjoint.capture.recording.values import postponed
-from adjoint.capture.recording.values.postponed import Postponed, kept, may_wait, operand_of
+from adjoint.capture.recording.values.postponed import (
+    Postponed,
+    kept,
+    may_wait,
+    operand_of,
+    order_of,
+)
 
 _BY_LENGTHS: Final = frozenset(
     {
@@ -64,7 +70,7 @@ def later(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Postponed
         return None
     if type(told) is not np.ndarray and not isinstance(told, np.generic):
         return None
-    order = _order(told.strides)
+    order = order_of(told.strides)
     if not np.transpose(told, order).flags.c_contiguous:
         return None
     shape = tuple([n if n == 1 else lengths[n - 2] for n in told.shape])
@@ -144,9 +150,4 @@ def _layout(x: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     steps = [stride for stride in strides if stride > 0]
     if len(set(steps)) < len(steps):
         raise NotImplementedError  # two axes lie upon each other
-    return _order(strides), tuple([axis for axis, stride in enumerate(strides) if not stride])
-
-
-def _order(strides: Sequence[int]) -> tuple[int, ...]:
-    """The axes as they lie in memory, the outermost first."""
-    return tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+    return order_of(strides), tuple([axis for axis, stride in enumerate(strides) if not stride])

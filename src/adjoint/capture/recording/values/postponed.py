@@ -90,6 +90,12 @@ class Postponed:
         self.settle()
         return self._array.copy(order="K") if self.read and self.shape else self._array
 
+    def lent(self) -> Any:
+        """The value, for one who only reads it."""
+        self.settle()
+        self.read = True
+        return self._array
+
     def settle(self) -> None:
         """Compute the value; what it is computed of comes first, one after another."""
         stack = [self]
@@ -123,6 +129,33 @@ def _lying(array: Any, order: tuple[int, ...]) -> Any:
     return np.transpose(np.ascontiguousarray(laid), np.argsort(order))
 
 
+def copied_later(given: Any) -> Postponed | None:
+    """What copies the value of an input when somebody looks; None where it is copied now.
+
+    given: an array of the caller's, or one that an outer capture traces.
+    """
+    if type(given) is Traced:
+        waiting: Postponed | None = postponed_of(given)
+        if waiting is not None:
+            waiting.read = True
+            return waiting
+        value = value_of(given)
+        given = _held(value, given) if type(value) is np.ndarray and value.size >= LARGE else None
+    if type(given) is not np.ndarray or given.size < LARGE or not given.flags.writeable:
+        return None
+    order = order_of(given.strides)
+    if not np.transpose(given, order).flags.c_contiguous:
+        return None
+    copied = Postponed(np.copy, (), {}, given.dtype, given.shape, order)
+    copied.read, copied._array = True, given
+    return copied
+
+
+def order_of(strides: Sequence[int]) -> tuple[int, ...]:
+    """The axes as they lie in memory, the outermost first."""
+    return tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+
+
 def may_wait(*operands: Any) -> bool:
     """Whether an operation of these arrays and numbers may be worth to be postponed."""
     shape: tuple[int, ...] = ()
@@ -139,6 +172,12 @@ def may_wait(*operands: Any) -> bool:
         if own and own != shape:  # of the same shape, they make one like them
             shape, bound = own, bound * (math.prod(own) or 1)
     return bound >= LARGE
+
+
+def read_value(x: Any) -> Any:
+    """The value of an argument, for one who only reads it; None without one."""
+    value = operand_of(x)
+    return value.lent() if type(value) is Postponed else value
 
 
 # --- operands -------------------------------------------------------------------------------------
@@ -173,7 +212,9 @@ def kept(operands: Sequence[Any], arguments: Sequence[Any], size: int) -> list[A
 def _held(x: np.ndarray[Any, Any], argument: Any) -> Any:
     """An array that a capture holds of an argument, and nobody else has; None if there is none."""
     if type(argument) is Traced and argument._trace is not None:
-        held = argument._trace.values.get(argument._slot)
+        held: Any = argument
+        while type(held) is Traced and held._trace is not None:  # of one capture within another
+            held = held._trace.values.get(held._slot)
     else:
         trace = captures()[-1]
         lifted = trace.arrays.get(id(x))
