@@ -141,7 +141,9 @@ def copied_later(given: Any) -> Postponed | None:
             return waiting
         value = value_of(given)
         given = _held(value, given) if type(value) is np.ndarray and value.size >= LARGE else None
-    if type(given) is not np.ndarray or given.size < LARGE or not given.flags.writeable:
+    if type(given) is not np.ndarray or given.size < LARGE or not given.shape:
+        return None
+    if not given.flags.writeable:
         return None
     order = order_of(given.strides)
     if not np.transpose(given, order).flags.c_contiguous:
