@@ -11,6 +11,7 @@ import pytest
 
 import adjoint as ad
 from adjoint.executors.native.machine import pool
+from adjoint.executors.native.schedule import regions
 
 pytestmark = pytest.mark.skipif(not pool.has_pool(), reason="this system has no pool")
 
@@ -125,3 +126,19 @@ def test_gathered_sums_are_as_exact_as_ever() -> None:
     with ad.config(native=True, threads=2):
         found = ad.jit(np.sum)(x)
     assert abs(found - exact) <= 4 * np.spacing(np.abs(x).sum())
+
+
+@pytest.mark.parametrize("columns", [93, 100, 103])
+def test_a_round_that_starts_early_keeps_to_its_part(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It adds zeros to sums in memory that are those of the round before."""
+    monkeypatch.setattr(regions, "SHARED_TIME", 0.0)
+    monkeypatch.setattr(regions, "PART_TIME", 0.01)
+    left, right = RANDOM.integers(-9, 9, (31, 17)), RANDOM.integers(-9, 9, (columns, 31, 17))
+    x, y = left.astype(float), right.astype(float)
+    ad.cache_clear()
+    with ad.config(native=True, threads=2, cache=False):
+        jitted = ad.jit(lambda x, y: np.einsum("ab,cab->bc", x, y))
+        for _ in range(200):
+            np.testing.assert_array_equal(jitted(x, y), np.einsum("ab,cab->bc", x, y))

@@ -135,8 +135,14 @@ class DividedLoop:
         extent = self.loop.label.extent
         grain = max(self.loop.lanes, 1) * turns
         length = -(-extent // (self.division.parts * grain)) * grain
+        count = -(-extent // length)
+        # The last round starts early where it is not full: the numbers that it reads and writes
+        # again, perhaps sums that others are adding to, must be those of its own part.
+        count -= count > 1 and extent - (count - 1) * length < self.loop.lanes
         first = block.op(f"mul i64 %number, {length}")
-        last = part.control.least(block.op(f"add i64 {first}, {length}"), str(extent))
+        is_last = block.op(f"icmp eq i64 %number, {count - 1}")
+        last = block.op(f"add i64 {first}, {length}")
+        last = block.op(f"select i1 {is_last}, i64 {extent}, i64 {last}")
         part.rounds(self.loop, turns, Range(first, last) if private else None)
         stride = self._store_results()
         fault = block.op(f"zext i1 {part.values.finish()} to i32")
@@ -146,7 +152,7 @@ class DividedLoop:
         header = f"define internal void @{name}.rounds({_ROUNDS}) nounwind {HOT}"
         functions = self.caller.module.functions
         functions += [block.function(header), _PART.format(name=name)]
-        return -(-extent // length), stride
+        return count, stride
 
     def _share_memory(self) -> None:
         """What the caller has in registers and in memory; what is a thread's own is not."""
