@@ -232,6 +232,41 @@ def test_a_question_warns_at_the_line_that_computes() -> None:
     assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
 
 
+def test_a_question_where_warnings_are_ignored_does_not_silence_what_was_before() -> None:
+    def asks(x: Any) -> Any:
+        y = np.log(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x if np.isinf(y).any() else y
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(ad.jit(asks), x) == lines_of(asks, x) != []
+
+
+def test_who_listens_to_warnings_does_not_hear_what_was_before() -> None:
+    def listens(x: Any) -> Any:
+        y = np.log(x)
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            z = x if np.isinf(y).any() else y
+        return z * (1 + len(record))
+
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
+    assert lines_of(ad.jit(listens), x) == lines_of(listens, x) != []
+
+
+def test_a_jitted_function_within_leaves_what_waits_to_warn() -> None:
+    inner = ad.jit(np.cosh)
+
+    def calls(x: Any) -> Any:
+        y = np.log(x)
+        return y, inner(x), inner(np.ones(2))
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(ad.jit(calls), x) == lines_of(calls, x) != []
+
+
 def test_who_listens_to_warnings_hears_them() -> None:
     def listens(x: Any) -> Any:
         with warnings.catch_warnings(record=True) as record:

@@ -221,7 +221,7 @@ def _belong(trace: Trace, outer: Trace | None, frozen: bool) -> None:
     trace.numbers = {} if frozen or (outer and outer.numbers is not None) else None
     trace.late = is_waited_for()
     if outer is not None:
-        trace.said.waiting = outer.said.waiting
+        trace.said.belong_to(outer.said)
 
 
 def _refusal_behind(error: Exception, trace: Trace) -> Exception | None:

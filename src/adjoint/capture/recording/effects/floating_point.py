@@ -101,14 +101,17 @@ class Speaker:
                 note_effect(OF_CONSTANTS)
                 if passed & _RECORDED:
                     return
-        warnings.warn_explicit(
-            message,
-            RuntimeWarning,
-            place.file,
-            place.line,
-            place.names.get("__name__") or "<unknown>",
-            place.names.setdefault("__warningregistry__", {}),
-        )
+        said = self.said
+        said = None if self.place is None else self.said
+        with said.heard_as_before() if isinstance(said, Said) else nullcontext():
+            warnings.warn_explicit(
+                message,
+                RuntimeWarning,
+                place.file,
+                place.line,
+                place.names.get("__name__") or "<unknown>",
+                place.names.setdefault("__warningregistry__", {}),
+            )
 
     def _knows(self, message: str) -> bool:
         # A square root may be computed for a power, and is named so.

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+_shown: Any = warnings  # by what shows a warning, which a list may take the place of
 
 
 class Said(set[str]):
     """The texts of the warnings; true if there are any, or may be.
 
     waiting: values that are not computed yet (`values/postponed.py`), in the order in which the
-    user's code asked for them; those of captures within one are its own. filters: of warnings, as
-    they were at the beginning.
+    user's code asked for them; those of captures within one are its own. around: whether it is one
+    of these. filters, before, shown: what becomes of warnings, as it was at the beginning.
     """
 
-    __slots__ = ("before", "filters", "waiting")
+    __slots__ = ("around", "before", "filters", "shown", "waiting")
 
     def __init__(self) -> None:
         super().__init__()
         self.waiting: dict[Any, None] = {}
+        self.around = False
         self.filters = warnings.filters
         self.before = list(warnings.filters)
+        self.shown = _shown.showwarning, _shown._showwarnmsg_impl
 
     def __bool__(self) -> bool:
         return bool(len(self) or self.waiting)
@@ -28,4 +34,31 @@ class Said(set[str]):
     @property
     def are_heard_as_before(self) -> bool:
         """Whether nobody has changed since the beginning what becomes of warnings."""
+        if (_shown.showwarning, _shown._showwarnmsg_impl) != self.shown:
+            return False
         return warnings.filters is self.filters and self.filters == self.before
+
+    @contextmanager
+    def heard_as_before(self) -> Iterator[None]:
+        """Let what is said be heard as at the beginning, since the user asked for it then.
+
+        Example: the sum of `np.log(x)` is asked for where warnings are ignored, and `np.log` not.
+        """
+        if self.are_heard_as_before:
+            yield
+            return
+        with warnings.catch_warnings():
+            warnings.filters[:] = self.before  # type: ignore[index]
+            _shown._filters_mutated()
+            _shown.showwarning, _shown._showwarnmsg_impl = self.shown
+            yield
+
+    def belong_to(self, outer: Said) -> None:
+        """Be what is said in a capture within another one."""
+        self.around = True
+        self.waiting = outer.waiting
+
+    def forget(self) -> None:
+        """Let what is not computed by now be silent; but not what a capture around it waits for."""
+        if not self.around:
+            self.waiting.clear()
