@@ -138,6 +138,15 @@ def test_nothing_is_computed_that_nobody_looks_at(computed: list[Any]) -> None:
     np.testing.assert_allclose(result, step(X))
 
 
+def test_attributes_and_containers_compute_nothing(computed: list[Any]) -> None:
+    def step(x: Any) -> Any:
+        y = np.exp(x)
+        return y, {"mean": y.sum(axis=0) / y.shape[0]}, [y * y.ndim]
+
+    ad.jit(step)(X)
+    assert computed == []
+
+
 def test_a_question_computes_what_it_needs(computed: list[Any]) -> None:
     def branches(x: Any) -> Any:
         y, z = np.sin(x), np.cos(x)
@@ -265,6 +274,36 @@ def test_a_jitted_function_within_leaves_what_waits_to_warn() -> None:
 
     x = np.array([0.0, 1.0])
     assert lines_of(ad.jit(calls), x) == lines_of(calls, x) != []
+
+
+def test_warnings_come_before_an_error() -> None:
+    def fails(x: Any) -> Any:
+        y = np.log(x)
+        if np.sum(x) > 0:
+            raise RuntimeError
+        return y
+
+    def catches(function: Any) -> Any:
+        def caught(x: Any) -> None:
+            with pytest.raises(RuntimeError):
+                function(x)
+
+        return caught
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(catches(ad.jit(fails)), x) == lines_of(catches(fails), x) != []
+
+
+def test_what_was_said_of_one_line_is_said_of_another() -> None:
+    def warns(x: Any) -> Any:
+        y = np.log(x)
+        if np.isinf(y).any():
+            y = y + 1
+        return y, np.log(2 * x)
+
+    x = np.array([0.0, 1.0])
+    assert len(lines_of(warns, x)) == 2
+    assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
 
 
 def test_who_listens_to_warnings_hears_them() -> None:

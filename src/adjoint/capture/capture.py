@@ -308,7 +308,11 @@ def _run(
     trace.nested = bool(around)
     trace.witness |= any([enclosing is not None and enclosing.witness for enclosing in around])
     with spoken(trace.said):
-        result = call(clone.call, inputs)
+        try:
+            result = call(clone.call, inputs)
+        except Exception as error:
+            _warn_before(trace, error)
+            raise
     for outer in captures():
         outer.said |= trace.said
     if trace.refusal is not None:  # the user's code caught it, and went on
@@ -325,6 +329,12 @@ def _run(
             check_values(trace, leaves, outputs)
     cells = [n for n, slot in enumerate(outputs) if not trace.types[slot].shape]
     return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
+
+
+def _warn_before(trace: Trace, error: Exception) -> None:
+    """Warn of what was postponed when an error ends a capture, as no program will run."""
+    if not trace.said.around and not isinstance(error, MemoryError):
+        trace.said.hear()
 
 
 def _without_held(

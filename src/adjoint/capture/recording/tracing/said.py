@@ -58,6 +58,15 @@ class Said(set[str]):
         self.around = True
         self.waiting = outer.waiting
 
+    def hear(self) -> set[str]:
+        """All texts, after what was postponed has said its own, line by line."""
+        texts = set(self)
+        while self.waiting:
+            value = next(iter(self.waiting))
+            value.settle()
+            texts |= value.said
+        return texts
+
     def forget(self) -> None:
         """Let what is not computed by now be silent; but not what a capture around it waits for."""
         if not self.around:
