@@ -232,6 +232,28 @@ def test_the_first_call_warns_as_numpy_does(x: Any) -> None:
     assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
 
 
+@pytest.mark.parametrize("ignored", ["divide", "under"])
+def test_what_is_partly_ignored_warns_of_the_rest(computed: list[Any], ignored: str) -> None:
+    def warns(x: Any) -> Any:
+        with np.errstate(**{ignored: "ignore"}):
+            return np.log(x)
+
+    x = np.array([0.0, 1.0, -1.0])
+    assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
+    with np.errstate(divide="ignore"):
+        assert len(lines_of(ad.jit(lambda x: np.log(x)), x)) == 1
+    assert computed == [np.log]  # where it warned of the rest
+
+
+def test_what_is_ignored_waits(computed: list[Any]) -> None:
+    def step(x: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.log(x)
+
+    assert lines_of(ad.jit(step), np.array([0.0, 1.0])) == []
+    assert computed == []
+
+
 def test_a_question_warns_at_the_line_that_computes() -> None:
     def warns(x: Any) -> Any:
         y = np.log(x)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 _shown: Any = warnings  # by what shows a warning, which a list may take the place of
 
 
@@ -15,18 +17,21 @@ class Said(set[str]):
 
     waiting: values that are not computed yet (`values/postponed.py`), in the order in which the
     user's code asked for them; those of captures within one are its own. around: whether it is one
-    of these. filters, before, shown: what becomes of warnings, as it was at the beginning.
+    of these. filters, before, shown: what becomes of warnings, as it was at the beginning. ignored:
+    what NumPy did not warn of then. apart: how many `np.errstate` there are around the user's code.
     """
 
-    __slots__ = ("around", "before", "filters", "shown", "waiting")
+    __slots__ = ("apart", "around", "before", "filters", "ignored", "shown", "waiting")
 
     def __init__(self) -> None:
         super().__init__()
         self.waiting: dict[Any, None] = {}
+        self.apart = 0
         self.around = False
         self.filters = warnings.filters
         self.before = list(warnings.filters)
         self.shown = _shown.showwarning, _shown._showwarnmsg_impl
+        self.ignored = _ignored()
 
     def __bool__(self) -> bool:
         return bool(len(self) or self.waiting)
@@ -37,6 +42,16 @@ class Said(set[str]):
         if (_shown.showwarning, _shown._showwarnmsg_impl) != self.shown:
             return False
         return warnings.filters is self.filters and self.filters == self.before
+
+    @property
+    def warns_as_before_or_not(self) -> bool:
+        """Whether NumPy warns of nothing here, or of the same as at the beginning.
+
+        Not so within `np.errstate(divide="ignore")`, say. What is recorded there will warn of
+        nothing when the program runs, so that NumPy has to warn of the rest.
+        """
+        ignored = _ignored()
+        return all(ignored) or (not self.apart and ignored == self.ignored)
 
     @contextmanager
     def heard_as_before(self) -> Iterator[None]:
@@ -71,3 +86,8 @@ class Said(set[str]):
         """Let what is not computed by now be silent; but not what a capture around it waits for."""
         if not self.around:
             self.waiting.clear()
+
+
+def _ignored() -> list[bool]:
+    """Of what NumPy does not warn: divisions by zero, and so on."""
+    return [mode == "ignore" for mode in np.geterr().values()]

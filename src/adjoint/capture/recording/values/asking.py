@@ -110,7 +110,8 @@ def _may_wait_to_warn() -> bool:
     modes = hooks.noted_modes()
     if modes is None or not _SILENT.issuperset(modes) or _APART:
         return False
-    return captures()[0].said.are_heard_as_before and not _is_error_to_warn()
+    said = captures()[0].said
+    return said.warns_as_before_or_not and said.are_heard_as_before and not _is_error_to_warn()
 
 
 def _is_error_to_warn() -> bool:
