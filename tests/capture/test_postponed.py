@@ -339,6 +339,17 @@ def test_who_listens_to_warnings_hears_them() -> None:
     np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
 
 
+def test_who_listens_to_a_batch_within_hears_it() -> None:
+    def listens(x: Any) -> Any:
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            y = ad.vmap(lambda a: np.log(a) * 2)(x)
+        return y, x * len(record)
+
+    x = np.array([0.0, 0.3, -0.6])
+    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
+
+
 def test_who_raises_at_infinities_is_raised_to() -> None:
     def raises(x: Any) -> Any:
         try:
