@@ -30,6 +30,7 @@ from adjoint.capture.recording.effects.repeated_calls import ready
 from adjoint.capture.recording.tracing.applying import bare, is_waited_for
 from adjoint.capture.recording.tracing.building import forget_needed
 from adjoint.capture.recording.tracing.trace import current, outermost
+from adjoint.capture.recording.values.asking import may_wait_to_warn
 from adjoint.capture.recording.values.postponed import postpone_results, read_value
 from adjoint.executors import Counts, object_cache
 from adjoint.executors.aside import forget_aside, results_aside
@@ -405,6 +406,8 @@ def _are_postponed(compiled: Compiled, arguments: Sequence[Any], recorded: Seque
     """Whether results are computed when somebody looks, since that would take long."""
     trace = current()
     if trace is None or not trace.late or trace.at_once or trace.witness:
+        return False
+    if not may_wait_to_warn():
         return False
     if seconds_of_run(compiled.program, trace.longest) < _LONG:
         return False

@@ -138,6 +138,15 @@ def test_nothing_is_computed_that_nobody_looks_at(computed: list[Any]) -> None:
     np.testing.assert_allclose(result, step(X))
 
 
+def test_attributes_and_containers_compute_nothing(computed: list[Any]) -> None:
+    def step(x: Any) -> Any:
+        y = np.exp(x)
+        return y, {"mean": y.sum(axis=0) / y.shape[0]}, [y * y.ndim]
+
+    ad.jit(step)(X)
+    assert computed == []
+
+
 def test_a_question_computes_what_it_needs(computed: list[Any]) -> None:
     def branches(x: Any) -> Any:
         y, z = np.sin(x), np.cos(x)
@@ -223,6 +232,28 @@ def test_the_first_call_warns_as_numpy_does(x: Any) -> None:
     assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
 
 
+@pytest.mark.parametrize("ignored", ["divide", "under"])
+def test_what_is_partly_ignored_warns_of_the_rest(computed: list[Any], ignored: str) -> None:
+    def warns(x: Any) -> Any:
+        with np.errstate(**{ignored: "ignore"}):
+            return np.log(x)
+
+    x = np.array([0.0, 1.0, -1.0])
+    assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
+    with np.errstate(divide="ignore"):
+        assert len(lines_of(ad.jit(lambda x: np.log(x)), x)) == 1
+    assert computed == [np.log]  # where it warned of the rest
+
+
+def test_what_is_ignored_waits(computed: list[Any]) -> None:
+    def step(x: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.log(x)
+
+    assert lines_of(ad.jit(step), np.array([0.0, 1.0])) == []
+    assert computed == []
+
+
 def test_a_question_warns_at_the_line_that_computes() -> None:
     def warns(x: Any) -> Any:
         y = np.log(x)
@@ -230,6 +261,71 @@ def test_a_question_warns_at_the_line_that_computes() -> None:
 
     x = np.array([0.0, 1.0])
     assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
+
+
+def test_a_question_where_warnings_are_ignored_does_not_silence_what_was_before() -> None:
+    def asks(x: Any) -> Any:
+        y = np.log(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x if np.isinf(y).any() else y
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(ad.jit(asks), x) == lines_of(asks, x) != []
+
+
+def test_who_listens_to_warnings_does_not_hear_what_was_before() -> None:
+    def listens(x: Any) -> Any:
+        y = np.log(x)
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            z = x if np.isinf(y).any() else y
+        return z * (1 + len(record))
+
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
+    assert lines_of(ad.jit(listens), x) == lines_of(listens, x) != []
+
+
+def test_a_jitted_function_within_leaves_what_waits_to_warn() -> None:
+    inner = ad.jit(np.cosh)
+
+    def calls(x: Any) -> Any:
+        y = np.log(x)
+        return y, inner(x), inner(np.ones(2))
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(ad.jit(calls), x) == lines_of(calls, x) != []
+
+
+def test_warnings_come_before_an_error() -> None:
+    def fails(x: Any) -> Any:
+        y = np.log(x)
+        if np.sum(x) > 0:
+            raise RuntimeError
+        return y
+
+    def catches(function: Any) -> Any:
+        def caught(x: Any) -> None:
+            with pytest.raises(RuntimeError):
+                function(x)
+
+        return caught
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(catches(ad.jit(fails)), x) == lines_of(catches(fails), x) != []
+
+
+def test_what_was_said_of_one_line_is_said_of_another() -> None:
+    def warns(x: Any) -> Any:
+        y = np.log(x)
+        if np.isinf(y).any():
+            y = y + 1
+        return y, np.log(2 * x)
+
+    x = np.array([0.0, 1.0])
+    assert len(lines_of(warns, x)) == 2
+    assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
 
 
 def test_who_listens_to_warnings_hears_them() -> None:
@@ -240,6 +336,17 @@ def test_who_listens_to_warnings_hears_them() -> None:
         return y * len(record)
 
     x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
+
+
+def test_who_listens_to_a_batch_within_hears_it() -> None:
+    def listens(x: Any) -> Any:
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            y = ad.vmap(lambda a: np.log(a) * 2)(x)
+        return y, x * len(record)
+
+    x = np.array([0.0, 0.3, -0.6])
     np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
 
 

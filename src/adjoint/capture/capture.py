@@ -224,7 +224,9 @@ def _belong(trace: Trace, outer: Trace | None, frozen: bool) -> None:
     trace.numbers = {} if frozen or (outer and outer.numbers is not None) else None
     trace.late = is_waited_for()
     if outer is not None:
-        trace.said.waiting = outer.said.waiting
+        trace.said.belong_to(outer.said)
+    elif trace.late:
+        trace.said.note_listeners()
 
 
 def _refusal_behind(error: Exception, trace: Trace) -> Exception | None:
@@ -319,7 +321,11 @@ def _run(
     trace.nested = bool(around)
     trace.witness |= any([enclosing is not None and enclosing.witness for enclosing in around])
     with spoken(trace.said):
-        result = call(clone.call, inputs)
+        try:
+            result = call(clone.call, inputs)
+        except Exception as error:
+            _warn_before(trace, error)
+            raise
     for outer in captures():
         outer.said |= trace.said
     if trace.refusal is not None:  # the user's code caught it, and went on
@@ -336,6 +342,12 @@ def _run(
             check_values(trace, leaves, outputs)
     cells = [n for n, slot in enumerate(outputs) if not trace.types[slot].shape]
     return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
+
+
+def _warn_before(trace: Trace, error: Exception) -> None:
+    """Warn of what was postponed when an error ends a capture, as no program will run."""
+    if not trace.said.around and not isinstance(error, MemoryError):
+        trace.said.hear()
 
 
 def _without_held(

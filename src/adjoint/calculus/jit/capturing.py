@@ -147,7 +147,7 @@ def _run(path: Path, call: Call, captured: Captured, known: bool = True) -> Any:
             results = path.run([unwrap(leaf) for leaf in call.arrays], sure=True)
     elif results is None:
         results = run(path.first, [*call.arrays, *path.constants])
-    captured.trace.said.waiting.clear()  # of what nothing was said by now
+    captured.trace.said.forget()  # of what nothing was said by now
     return pytrees.unflatten(path.treedef, results)
 
 
@@ -295,7 +295,7 @@ def rehearsal(again: Callable[..., Captured], before: Iterable[Any]) -> Captured
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             captured = again(guarded=True, script=script)
-            captured.trace.said.waiting.clear()
+            captured.trace.said.forget()
             outputs = (*captured.outputs, *script.slots)
             return Captured(captured.trace, outputs, captured.treedef, captured.cells)
     finally:

@@ -38,7 +38,7 @@ from adjoint.capture.clones.wrapping.given_functions import handing_method
 from adjoint.capture.facts.purity import attribute_effect, builtin_effect
 from adjoint.capture.recording.effects.script import GENERATORS
 from adjoint.capture.recording.tracing.trace import note_effect
-from adjoint.capture.recording.tracing.traced import Traced, value_of
+from adjoint.capture.recording.tracing.traced import Traced, kind_of, value_of
 
 _ABSENT: Final = object()
 # Methods of these that write files, make text or call functions.
@@ -63,7 +63,7 @@ class Attribute:
 
     def __matmul__(self, owner: Any) -> Any:
         kind = type(owner)
-        if kind is Traced and type(owner._value) in _NUMBERS:
+        if kind is Traced and kind_of(owner) in _NUMBERS:
             getattr(owner._value, self.name)  # which has no `shape`, say: an error of Python's
         if kind in DIRECT:
             return getattr(owner, self.name)

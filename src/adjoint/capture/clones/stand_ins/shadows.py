@@ -38,7 +38,7 @@ from adjoint.capture.recording.exits.escape import unpacking
 from adjoint.capture.recording.memory.views import copy_of
 from adjoint.capture.recording.tracing.applying import silence
 from adjoint.capture.recording.tracing.hooks import handed, hooks
-from adjoint.capture.recording.tracing.trace import current, note_effect
+from adjoint.capture.recording.tracing.trace import captures, current, note_effect
 from adjoint.capture.recording.tracing.traced import Traced, from_array
 from adjoint.capture.recording.values.recipes import has_recipes
 from adjoint.capture.recording.values.valued import beside, recording_for, refuse, refusing
@@ -215,6 +215,7 @@ class ShadowErrstate(np.errstate):
         if any(mode != "ignore" for mode in self._modes):
             note_effect("it asks for warnings or errors of floating-point arithmetic")
         self._trace: Any = None
+        self._said: Any = None
         self._first = 0
 
     def __call__(self, function: Any) -> Any:
@@ -240,10 +241,15 @@ class ShadowErrstate(np.errstate):
         super().__enter__()
         self._trace = trace
         self._first = 0 if self._trace is None else len(self._trace.records)
+        self._said = None
+        if self._trace is not None and self._given:
+            self._said = captures()[0].said
+            self._said.apart += 1
 
     def __exit__(self, *error: Any) -> None:
-        if self._trace is not None and self._given:
+        if self._said is not None:
             silence(self._trace, self._first)
+            self._said.apart -= 1
         super().__exit__(*error)
 
 

@@ -33,7 +33,14 @@ from adjoint.capture.recording.memory.views import depends_on_layout, overwrite,
 from adjoint.capture.recording.tracing.applying import concrete
 from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.trace import inside
-from adjoint.capture.recording.tracing.traced import Traced, is_known, synchronise, unwrap, value_of
+from adjoint.capture.recording.tracing.traced import (
+    Traced,
+    is_known,
+    postponed_of,
+    synchronise,
+    unwrap,
+    value_of,
+)
 from adjoint.capture.recording.values.asking import REDUCING
 from adjoint.capture.recording.values.recipes import has_recipes
 from adjoint.capture.recording.values.valued import (
@@ -217,7 +224,7 @@ def attribute(self: Traced, name: str) -> Any:
         return foreign(self)
     if inside() and name in METHODS:  # ours calls it, of numbers of Python's too
         return partial(METHODS[name], self)
-    value = value_of(self)
+    value = None if postponed_of(self) is not None else value_of(self)
     if value is None:
         value = np.empty((0,) * self.ndim, self.dtype) if self.ndim else self.dtype.type(0)
     if name.startswith("__") or not hasattr(value, name):

@@ -87,12 +87,10 @@ class Speaker:
     def write(self, text: str) -> None:
         """Warn at the user's line, unless that has been said."""
         message = text.removeprefix(_PREFIX).rstrip("\n")
+        if self.waiting is not None:  # also where it is known, perhaps of another line
+            self.known |= self.waiting.hear()
         if self._knows(message):
             return
-        if self.waiting is not None and self.waiting.waiting:
-            self._hear(self.waiting)
-            if self._knows(message):
-                return
         self.said.add(message)
         place = self.place
         if place is None:
@@ -101,25 +99,20 @@ class Speaker:
                 note_effect(OF_CONSTANTS)
                 if passed & _RECORDED:
                     return
-        warnings.warn_explicit(
-            message,
-            RuntimeWarning,
-            place.file,
-            place.line,
-            place.names.get("__name__") or "<unknown>",
-            place.names.setdefault("__warningregistry__", {}),
-        )
+        said = None if self.place is None else self.said
+        with said.heard_as_before() if isinstance(said, Said) else nullcontext():
+            warnings.warn_explicit(
+                message,
+                RuntimeWarning,
+                place.file,
+                place.line,
+                place.names.get("__name__") or "<unknown>",
+                place.names.setdefault("__warningregistry__", {}),
+            )
 
     def _knows(self, message: str) -> bool:
         # A square root may be computed for a power, and is named so.
         return message in self.known or _kind(message) in map(_kind, self.known)
-
-    def _hear(self, waiting: Said) -> None:
-        """Let what was postponed be computed, which says it in NumPy's words, line by line."""
-        while waiting.waiting:
-            value = next(iter(waiting.waiting))
-            value.settle()
-            self.known |= value.said
 
 
 def _kind(message: str) -> str:

@@ -54,7 +54,7 @@ _APART: Final = getattr(sys.flags, "context_aware_warnings", 0)  # filters that 
 
 def later(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Postponed | None:
     """What computes a function's result later; None where it is computed here and now."""
-    if not may_wait(*args) or not _is_asked(theirs, args, kwargs) or not _may_wait_to_warn():
+    if not may_wait(*args) or not _is_asked(theirs, args, kwargs) or not may_wait_to_warn():
         return None
     if all(map(is_known, args)) or any(capture.witness for capture in captures()):
         return None
@@ -111,12 +111,13 @@ def _is_asked(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     return theirs in _BY_LENGTHS and (theirs is not np.where or len(args) == 3)
 
 
-def _may_wait_to_warn() -> bool:
+def may_wait_to_warn() -> bool:
     """Whether NumPy warns of an infinity at most, and nobody listens to that here and now."""
     modes = hooks.noted_modes()
     if modes is None or not _SILENT.issuperset(modes) or _APART:
         return False
-    return captures()[0].said.are_heard_as_before and not _is_error_to_warn()
+    said = captures()[0].said
+    return said.warns_as_before_or_not and said.are_heard_as_before and not _is_error_to_warn()
 
 
 def _is_error_to_warn() -> bool:
