@@ -148,7 +148,7 @@ def slot_in(trace: Trace, operand: Any) -> int:
     if operand._trace.past is not None:
         return _slot_of_past(trace, operand)
     # An outer capture's value: what it is now, whatever is written to it later.
-    held = _held(operand)
+    held = _as_now(operand)
     note_value(operand)
     trace.nested = True
     trace.valued = trace.valued and operand._trace.valued
@@ -165,7 +165,7 @@ def _is_unwritten(operand: Traced, held: Any) -> bool:
     return whole and held._slot == operand._slot
 
 
-def _held(operand: Traced) -> Traced:
+def _as_now(operand: Traced) -> Traced:
     """An array as it is now, whatever is written to it later."""
     waiting = postponed_of(operand)
     assert operand._trace is not None

@@ -141,15 +141,14 @@ def copied_later(given: Any) -> Postponed | None:
             return waiting
         value = value_of(given)
         given = _held(value, given) if type(value) is np.ndarray and value.size >= LARGE else None
-    if type(given) is not np.ndarray or given.size < LARGE or not given.shape:
-        return None
-    if not given.flags.writeable:
+    if type(given) is not np.ndarray or given.size < LARGE:
         return None
     order = order_of(given.strides)
-    if not np.transpose(given, order).flags.c_contiguous:
+    dense = np.transpose(given, order).flags.c_contiguous
+    if not (given.shape and given.flags.writeable and dense):
         return None
     copied = Postponed(np.copy, (), {}, given.dtype, given.shape, order)
-    copied.read, copied._array = True, given
+    copied.read, copied._array = True, given  # there, and copied by whoever takes it
     return copied
 
 
