@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def _multiplied(n: Number, m: Number) -> Number | None:
     product = n * m
     if abs(product) > _EXACT:
         product = float(product)
-    return product if np.isfinite(product) else None
+    return product if isfinite(product) else None
 
 
 def _real_literal(atom: Atom) -> Number | None:

@@ -32,6 +32,7 @@ from adjoint.primitives.structure.slicing import CONCATENATE, INCREMENT, SLICE, 
 from adjoint.program import Atom, Equation, Literal, Operation, operation
 
 _WRITES = frozenset({UPDATE, INCREMENT})
+_SPREADING = frozenset({BROADCAST, RESHAPE, PYTHON_NUMBER})
 _MOVES = frozenset({STACK, CONCATENATE, TRANSPOSE, RESHAPE, BROADCAST, SLICE, SCALE})
 MULTIPLY, DIVIDE, NEGATIVE = (PRIMITIVES[name] for name in ("multiply", "divide", "negative"))
 
@@ -54,9 +55,12 @@ def rewrite(
 ) -> Rewritten:
     """A simpler way to the result: an atom that equals it, another operation, or None."""
     primitive = op.primitive
-    if any(0 in atom.type.shape for atom in inputs):
+    if 0 in [atom.type.size for atom in inputs]:
         return _without_numbers(op, inputs, result)
     if primitive.ufunc is not None or primitive is SCALE or primitive is SELECT:
+        sources = [source.primitive for source in map(definition, inputs) if source is not None]
+        if _SPREADING.isdisjoint(sources):  # as in most programs
+            return _drop_units(op, inputs, result, definition)
         return (
             _drop_broadcasts(op, inputs, result, definition)
             or _drop_units(op, inputs, result, definition)

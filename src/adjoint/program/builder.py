@@ -30,8 +30,8 @@ class Builder:
 
     def emit(self, operation: Operation, inputs: Sequence[Atom]) -> tuple[Variable, ...]:
         """Append an equation and return its results."""
-        types = operation.infer(tuple(atom.type for atom in inputs))
-        outputs = tuple(map(Variable, types))
+        types = operation.infer(tuple([atom.type for atom in inputs]))
+        outputs = tuple([Variable(type_) for type_ in types])
         self.equations.append(Equation(operation, inputs, outputs, self.origin, self.derived))
         return outputs
 

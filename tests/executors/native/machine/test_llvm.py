@@ -358,6 +358,9 @@ def test_effort_follows_the_text() -> None:
     assert effort_for(short) is Effort.NORMAL
     many = "".join(straight_line(1000).replace("@long", f"@long{i}") for i in range(12))
     assert effort_for(many) is Effort.LIGHT
+    assert effort_for(8 * many) is Effort.QUICK  # too much for good code, whatever its blocks
+    metadata = "\n".join(f"!{i} = !{{!0, !0, i64 0}}" for i in range(100_000))
+    assert effort_for(f"{many}{metadata}\n") is Effort.LIGHT  # it is no block
     table = f'@table = internal constant [600000 x i8] c"{600_000 * "0"}"'
     assert effort_for(f"{table}\n{short}") is Effort.NORMAL
     several = "".join(straight_line(1000).replace("@long", f"@long{i}") for i in range(2))

@@ -11,7 +11,12 @@ from adjoint.base.arrays import array_type
 from adjoint.executors.interface import Executable, Needs
 from adjoint.executors.native.executor import NativeExecutor
 from adjoint.executors.native.lowering import tables
-from adjoint.executors.native.preparation.segments import OF_LARGE_ARRAYS, OF_SMALL_ARRAYS, cut
+from adjoint.executors.native.preparation.segments import (
+    OF_LARGE_ARRAYS,
+    OF_SMALL_ARRAYS,
+    OF_VERY_LONG,
+    cut,
+)
 from adjoint.loops.bodies import interpreted
 from adjoint.primitives import UFUNCS
 from adjoint.primitives.calls.custom import CONSTANT, Constant
@@ -54,6 +59,16 @@ def test_segments_of_large_arrays_are_longer() -> None:
     pieces = cut(without_a_period(2 * OF_LARGE_ARRAYS.cut, 10_000))
     assert pieces is not None
     assert OF_SMALL_ARRAYS.longest < max(map(len, pieces.templates)) <= OF_LARGE_ARRAYS.longest
+
+
+def test_segments_of_very_long_programs_are_longer() -> None:
+    program = without_a_period(OF_VERY_LONG.cut, 2)
+    pieces = cut(program)
+    assert pieces is not None
+    assert OF_SMALL_ARRAYS.longest < max(map(len, pieces.templates)) <= OF_VERY_LONG.longest
+    x = np.array([0.5, -2.0])
+    native = results(NativeExecutor().compile(program, Needs()), x)
+    np.testing.assert_allclose(native, interpreted(program)(x), rtol=1e-12)
 
 
 def test_what_is_repeated_is_one_template() -> None:

@@ -53,6 +53,20 @@ def test_rows_and_what_is_made_of_their_sums_are_apart(function: Callable[..., A
     assert not set(of_rows) & set(elementary)
 
 
+def test_numbers_that_follow_each_other_are_one_region() -> None:
+    def function(x: Any, rows: Any) -> Any:
+        y = np.sin(x[0]) * x[1] + x[2]
+        return np.sum(np.exp(rows * y)) / (y + x[1])
+
+    code = ad.program(function, np.arange(3.0), ROWS).native()
+    numbers, loop, rest = code.regions()
+    assert (numbers.name, numbers.equations) == ("sin, multiply, add", 4)
+    assert loop.name.startswith("loop of")
+    assert (rest.name, rest.equations) == ("divide", 1)
+    places = [place for place in code.places() if place is not None]
+    assert sorted(places) == [*[0] * 4, *[1] * (len(places) - 5), 2]
+
+
 def test_long_rows_stay_in_one_loop() -> None:
     """Each row is in a cache while it is read several times, and few numbers are made of them."""
     assert len(loops_of(softmax, LONG_ROWS)) == 1

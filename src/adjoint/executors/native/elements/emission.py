@@ -142,6 +142,10 @@ def emit(
     every bit must be NumPy's. part: which of several results.
     """
     writer = ElementWriter(block, faults, contract)
+    kinds = _plain_kinds(primitive, result_dtype, *operand_types)
+    plain = None if kinds is None else RULES.get((primitive.name, kinds))
+    if _suits(plain, precise):
+        return plain.emit(writer, *operands)
     weak = [t.weak for t in operand_types]
     if primitive in _WITHOUT_LOOP:
         return _emit_without_loop(writer, primitive, operands, weak, result_dtype)
@@ -240,12 +244,33 @@ def _loop(primitive: Primitive, signature: _Signature) -> tuple[np.dtype[Any], .
 
 
 def _rule(name: str, loop: tuple[np.dtype[Any], ...]) -> Rule | None:
-    kinds = "".join(dtype.kind for dtype in loop[:-1])
-    rule = RULES.get((name, kinds[0] if len(set(kinds)) == 1 else kinds))
-    if rule is None and set(kinds) == {"f"}:
+    kinds = _kinds(loop)
+    rule = RULES.get((name, kinds))
+    if rule is None and kinds == "f":
         formula = written(name)
         return None if formula is None else formula.rule
     return rule
+
+
+@lru_cache(maxsize=4096)
+def _plain_kinds(primitive: Primitive, dtype: np.dtype[Any], *types: ArrayType) -> str | None:
+    """The kinds of the operands, where a rule for them is all that there is to it.
+
+    That is of floats which NumPy's loop takes, and gives, as they are.
+    """
+    if primitive in (*_WITHOUT_LOOP, INTEGER_POWER, POWER_LOG):
+        return None
+    loop = _loop(primitive, _signature(types))
+    if loop != (*[type_.dtype for type_ in types], dtype) or loop[0].kind != "f":
+        return None
+    return _kinds(loop)
+
+
+@lru_cache(maxsize=256)
+def _kinds(loop: tuple[np.dtype[Any], ...]) -> str:
+    """The kinds of the operands of a loop: one letter where all are alike."""
+    kinds = "".join(dtype.kind for dtype in loop[:-1])
+    return kinds[0] if len(set(kinds)) == 1 else kinds
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -270,6 +295,7 @@ _COSTS: Final[dict[str, float]] = {
 _COST_OF_SPECIAL: Final = 150.0
 
 
+@lru_cache(maxsize=4096)
 def cost(name: str) -> float:
     """About how many additions one instance takes as long as."""
     formula = written(name)

@@ -52,7 +52,7 @@ def part_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ElementWriter:
     """Writes into a block; conditions that NumPy must meet are added to `faults`.
 

@@ -16,6 +16,7 @@ from adjoint.executors.native.schedule.order import Loop, instances
 # loop of such a kernel is a function of its own, which is compiled well.
 LONG: Final = 1000
 APART: Final = 2000.0
+PAUSED: Final = 5_000_000.0  # nanoseconds of a region after which Python may see to its signals
 
 
 def emit_kernel(module: Module, layout: Layout, name: str, find: Find = in_tables) -> None:
@@ -27,15 +28,16 @@ def emit_kernel(module: Module, layout: Layout, name: str, find: Find = in_table
     for variable, place in layout.storage.places.items():
         if place.kind == "stack":
             writer.reserve(variable, place)
-    for number, item in enumerate(layout.scheduler.items):
+    for number, (items, work) in enumerate(zip(layout.regions, layout.work, strict=True)):
         before = clock(writer) if layout.timed is not None else ""
-        if isinstance(item, Loop) and long and layout.times[number] > APART:
-            DividedLoop(writer, item).emit()
-        else:
-            writer.item(item)
+        for item in items:
+            if isinstance(item, Loop) and long and work.nanoseconds > APART:
+                DividedLoop(writer, item).emit()
+            else:
+                writer.item(item)
         if layout.timed is not None:
             _add_time(writer, before, layout.timed + number)
-        if number in layout.pauses:
+        if work.nanoseconds > PAUSED:
             _pause(writer)
     status = writer.values.finish()
     writer.block.do(f"ret i32 {writer.block.op(f'zext i1 {status} to i32')}")

@@ -94,7 +94,7 @@ class ProgramWriter(Writer):
                 assert given is not None
                 self.memory.bases[variable] = given.pointer
                 kind = "input" if given.fixed else "given"
-                self.memory.places[variable] = replace(place, kind=kind, tag=given.tag)
+                self.memory.places[variable] = place._replace(kind=kind, tag=given.tag)
         for variable, given in zip(self.layout.scheduler.graph.program.inputs, inputs, strict=True):
             if given.value is not None:
                 self.memory.frame.registers[variable] = {(): given.value}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ from adjoint.executors.native.schedule.storage import MemoryPlace
 from adjoint.program import Variable
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A pointer to the first number, and how the lanes lie from there.
 
     stride: between lanes, in numbers; None where `vector` gives the offset of every lane.
@@ -57,6 +55,8 @@ class Memory(Indices):
 
     def address(self, variable: Variable, place: MemoryPlace, terms: Sequence[Term]) -> Address:
         """Where a number of an array is; only the axes that the place has count."""
+        if not place.axes:
+            return Address(self.bases[variable], 0)
         key = (variable, tuple(terms))
         sorted_term = self._sorted_terms.get(key)
         if sorted_term is None:

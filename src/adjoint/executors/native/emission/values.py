@@ -151,6 +151,10 @@ class Values:
     def _register(self, producer: ArrayNode, access: Access) -> Reader:
         source = access.source  # one of the results, where there are several
         assert isinstance(source, Variable)
+        memory = self.memory
+        depth = len(self.home(producer))
+        if not producer.labels:
+            return lambda: memory.frames[depth].registers[source][()]
         axes = [
             axis
             for axis, label in enumerate(producer.labels)
@@ -162,8 +166,6 @@ class Values:
             for term in terms
             if len(term.parts) == 1 and not term.offset and term.parts[0][1] == 1
         ]
-        memory = self.memory
-        depth = len(self.home(producer))
         if len(plain) == len(terms) and None not in plain:
             labels = [label for label in plain if label is not None]
 
@@ -200,6 +202,15 @@ class Values:
 
     # --- computing --------------------------------------------------------------------------------
 
+    def number(self, node: ArrayNode) -> Value:
+        """The value of a node that is a number: as a rule, of numbers that are known here."""
+        registers: dict[Any, dict[tuple[int, ...], Value]] = self.memory.frame.registers
+        operands = []
+        for access in node.accesses:
+            known = registers.get(access.source, {}).get(())
+            operands.append(self.reader(node, access)() if known is None else known)
+        return self._apply(node, operands)
+
     def value(self, node: ArrayNode) -> Value:
         """The value of a node (for a reduction, of one part) at the present indices."""
         if node.kind is Kind.GUARDED:
@@ -222,8 +233,8 @@ class Values:
         primitive, dtype = equation.primitive, node.output.type.dtype
         if primitive in REDUCTIONS or primitive is GATHER:
             return convert(self.block, self.faults, operands[0], dtype)
-        lanes = max(value.lanes for value in operands)
-        wide = [self.memory.splat(value, lanes) for value in operands]
+        lanes = max([value.lanes for value in operands])
+        wide = [self.memory.splat(value, lanes) for value in operands] if lanes else operands
         types = [atom.type for atom in equation.inputs]
         params = equation.params
         if self._by_reciprocal(node):

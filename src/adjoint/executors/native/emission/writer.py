@@ -358,6 +358,9 @@ class Writer:
     # --- nodes ------------------------------------------------------------------------------------
 
     def _node(self, node: ArrayNode) -> None:
+        if not node.labels and node.kind is Kind.POINTWISE:  # many programs are nothing else
+            self.define(node, self.values.number(node))
+            return
         labels = [label for label in node.iteration() if label.unrolled]
         reduced = list(dict.fromkeys(label.find() for label in node.reduced))
         inner = [label for label in reduced if label.unrolled]
@@ -389,12 +392,14 @@ class Writer:
 
     def define(self, node: ArrayNode, value: Value) -> None:
         """The result of a node at the present indices is known."""
-        unrolled = self.memory.unrolled
-        labels = self._written_out.get(node.number)
-        if labels is None:
-            roots = [label.find() for label in node.labels if label is not None]
-            labels = self._written_out[node.number] = [root for root in roots if root.unrolled]
-        key = tuple([unrolled[label] for label in labels])
+        key: tuple[int, ...] = ()
+        if node.labels:
+            unrolled = self.memory.unrolled
+            labels = self._written_out.get(node.number)
+            if labels is None:
+                roots = [label.find() for label in node.labels if label is not None]
+                labels = self._written_out[node.number] = [root for root in roots if root.unrolled]
+            key = tuple([unrolled[label] for label in labels])
         self.memory.frame.registers.setdefault(node.output, {})[key] = value
         if node.output in self.layout.watched:
             wide = register_type(value)

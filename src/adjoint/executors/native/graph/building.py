@@ -85,9 +85,10 @@ class GraphBuilder(AccessBuilder):
                     continue
             self._output(atom, taken)
         for node in self.graph.nodes:  # labels may have been joined since they were written down
-            node.accesses = tuple(access.renamed() for access in node.accesses)
-            node.indices = tuple(access.renamed() for access in node.indices)
-            node.target = tuple(substitute(term, {}) for term in node.target)
+            if any([access.terms or access.guards for access in node.accesses]):
+                node.accesses = tuple([access.renamed() for access in node.accesses])
+            node.indices = tuple([access.renamed() for access in node.indices])
+            node.target = tuple([substitute(term, {}) for term in node.target])
         return self.graph
 
     def _output(self, atom: Atom, taken: set[Variable]) -> None:
@@ -175,6 +176,11 @@ class GraphBuilder(AccessBuilder):
 
     def _elementwise(self, equation: Equation, output: Variable, part: int) -> None:
         shape = output.type.shape
+        if not shape:  # many programs are nothing else
+            self.graph.axes[output] = ()
+            accesses = tuple([self.access(atom, ()) for atom in equation.inputs])
+            self.add(Kind.POINTWISE, equation, output, accesses, part=part)
+            return
         wanted: list[Label | None] = [None] * len(shape)
         for atom in equation.inputs:
             lead = len(shape) - atom.type.ndim
@@ -190,8 +196,7 @@ class GraphBuilder(AccessBuilder):
                     one.join(other)
         terms = whole(labels)
         accesses = tuple(self.aligned(atom, terms) for atom in equation.inputs)
-        self.add(Kind.POINTWISE, equation, output, accesses)
-        self.graph.nodes[-1].part = part
+        self.add(Kind.POINTWISE, equation, output, accesses, part=part)
 
     def _reduction(self, equation: Equation) -> None:
         (output,), (atom,) = equation.outputs, equation.inputs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from adjoint.program import Literal, Variable
 
@@ -75,8 +75,7 @@ class Quotient:
 Atom = Label | Dynamic | Quotient
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """`sum of factor * atom + offset`; no atom occurs twice, and none with the factor 0."""
 
     parts: tuple[tuple[Atom, int], ...] = ()
@@ -220,8 +219,7 @@ def substitute(term: Term, values: Mapping[Any, Term]) -> Term:
     return total(pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class SortedTerm:
+class SortedTerm(NamedTuple):
     """A term, sorted: a number, multiples of unrolled and of rolled labels, and the rest."""
 
     offset: int
@@ -294,8 +292,7 @@ class IndexGuard:
         return True if within and self.step == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """The number that an array has at some terms.
 
     source: a variable that has memory or registers of its own, or a number. terms: one for each
@@ -312,6 +309,8 @@ class Access:
 
     def substituted(self, values: Mapping[Any, Term]) -> Access:
         """With atoms replaced by terms."""
+        if not (self.terms or self.guards):  # a number
+            return self
         terms = tuple(substitute(term, values) for term in self.terms)
         guards = tuple(
             IndexGuard(substitute(g.term, values), g.low, g.high, g.step) for g in self.guards

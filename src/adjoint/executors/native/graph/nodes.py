@@ -35,6 +35,8 @@ from adjoint.program import Equation, Program, Variable
 class Kind(Enum):
     """How a node is computed."""
 
+    __hash__ = object.__hash__  # members are compared by identity; that of `Enum` is Python code
+
     POINTWISE = "pointwise"  # an elementwise function of its accesses
     GUARDED = "guarded"  # the last access whose guards hold, or the sum of all of those
     NUMBER = "number"  # the value of a term

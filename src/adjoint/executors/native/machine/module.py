@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from adjoint.base.errors import ProgramError
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A number, or a vector of them, in registers.
 
     parts: LLVM operands (`%12`, or a constant); two of them for complex numbers, real and

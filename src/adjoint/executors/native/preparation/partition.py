@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from adjoint.primitives.structure.moving import BROADCAST
 from adjoint.program import Equation, Program, Variable
@@ -41,7 +41,7 @@ def partition(program: Program, lowerable: Callable[[Equation], bool]) -> list[S
     lowerable: whether an equation can become machine code.
     """
     equations = program.equations
-    marks = [not equation.primitive.opaque and lowerable(equation) for equation in equations]
+    marks = _marks(equations, lowerable)
     if all(marks):
         return [Segment(program, True)]
     graph = _Dependencies(program, marks)
@@ -62,6 +62,19 @@ def partition(program: Program, lowerable: Callable[[Equation], bool]) -> list[S
     if not any(native for native, _ in groups):
         return [Segment(program, False)]
     return _segments(program, [(native, graph.with_repeated(group)) for native, group in groups])
+
+
+def _marks(equations: Sequence[Equation], lowerable: Callable[[Equation], bool]) -> list[bool]:
+    """Which equations can be machine code: asked once for each operation on operands of a type."""
+    known: dict[Any, bool] = {}
+    marks = []
+    for equation in equations:
+        key = (equation.operation, *[atom.type for atom in equation.inputs])
+        mark = known.get(key)
+        if mark is None:
+            mark = known[key] = not equation.primitive.opaque and lowerable(equation)
+        marks.append(mark)
+    return marks
 
 
 def _is_work(equation: Equation) -> bool:

@@ -22,8 +22,9 @@ WINDOWS: Final = (24, 96, 384)  # equations that must agree to be taken for a re
 class Lengths(NamedTuple):
     """From how many equations on a program is cut, and how many other segments have at most.
 
-    What LLVM takes for a function grows faster than the function. Where arrays are large, a longer
-    segment goes through them less often.
+    What LLVM takes for a function grows faster than the function. But each has to load what others
+    have computed: very long programs, which LLVM goes through in a single sweep, have longer ones.
+    Where arrays are large, a longer segment goes through them less often.
     """
 
     cut: int
@@ -31,6 +32,7 @@ class Lengths(NamedTuple):
 
 
 OF_SMALL_ARRAYS: Final = Lengths(300, 100)
+OF_VERY_LONG: Final = Lengths(8000, 400)
 OF_LARGE_ARRAYS: Final = Lengths(1200, 1000)
 
 
@@ -69,9 +71,7 @@ class _Template:
 def cut(program: Program) -> Cut | None:
     """The program in segments; None where it is short enough as it is."""
     equations = program.equations
-    if len(equations) < OF_SMALL_ARRAYS.cut:
-        return None
-    lengths = OF_LARGE_ARRAYS if has_large(equations) else OF_SMALL_ARRAYS
+    lengths = _lengths_for(equations)
     if len(equations) < lengths.cut:
         return None
     pieces = _pieces(_codes(equations), lengths.longest)
@@ -108,6 +108,12 @@ def cut(program: Program) -> Cut | None:
     ]
     segments.append(_ending(program, programs))
     return Cut(segments, programs)
+
+
+def _lengths_for(equations: Sequence[Equation]) -> Lengths:
+    if len(equations) >= OF_SMALL_ARRAYS.cut and has_large(equations):
+        return OF_LARGE_ARRAYS
+    return OF_VERY_LONG if len(equations) >= OF_VERY_LONG.cut else OF_SMALL_ARRAYS
 
 
 def _ending(program: Program, programs: list[Program]) -> TemplateCall:

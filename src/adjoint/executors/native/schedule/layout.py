@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from adjoint.executors.native.schedule.idle import IdleRounds
-from adjoint.executors.native.schedule.order import Loop, Path, Scheduler
+from adjoint.executors.native.schedule.order import Item, Loop, Path, Scheduler
 from adjoint.executors.native.schedule.storage import Storage
 from adjoint.program import Variable
 
 TURNS: Final = 4
+FLOP_TIME: Final = 0.05  # nanoseconds, about
+BYTE_TIME: Final = 0.05
+
+
+class Workload(NamedTuple):
+    """What some items of a schedule compute and move."""
+
+    flops: float
+    bytes: int
+
+    @property
+    def nanoseconds(self) -> float:
+        """About how long that takes on one core."""
+        return max(self.flops * FLOP_TIME, self.bytes * BYTE_TIME)
 
 
 @dataclass(frozen=True)
@@ -42,10 +56,10 @@ class Layout:
     routines: for each node that is a function on whole arrays, how that is called.
     divided: the outermost loops that are divided into parts. contract: whether
     products may be fused with sums. watched: arrays in which a NaN is a fault, looked for while
-    they are written. pauses: the items after which Python may see to its signals. timed: the first
-    entry of `@times` to which items add what they took; None if they do not. constructs: the
-    programs within, by node. ranges: the least and the greatest number of tables of integers.
-    times: about how many nanoseconds each item takes. idle: when rounds of loops add nothing.
+    they are written. timed: the first entry of `@times` to which regions add what they took; None
+    if they do not. constructs: the programs within, by node. ranges: the least and the greatest
+    number of tables of integers. regions: the items of the schedule, those together whose figures
+    are told as one, and `work` what each region does. idle: when rounds of loops add nothing.
     """
 
     scheduler: Scheduler
@@ -55,11 +69,11 @@ class Layout:
     divided: Mapping[Loop, Division]
     contract: bool
     watched: frozenset[Variable] = frozenset()
-    pauses: frozenset[int] = frozenset()
     timed: int | None = None
     constructs: Mapping[int, Construct] = field(default_factory=dict)
     ranges: Mapping[Variable, tuple[int, int]] = field(default_factory=dict)
-    times: Sequence[float] = ()
+    regions: Sequence[Sequence[Item]] = ()
+    work: Sequence[Workload] = ()
     idle: Mapping[Loop, IdleRounds] = field(default_factory=dict)
 
 

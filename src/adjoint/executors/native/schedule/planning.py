@@ -36,10 +36,11 @@ from adjoint.executors.native.schedule.recomputing import (
 from adjoint.executors.native.schedule.regions import (
     Region,
     divided_loops,
-    nanoseconds_of,
     own_memory,
     region_of,
+    regions_of,
     threads_for,
+    work_of,
 )
 from adjoint.executors.native.schedule.storage import (
     ALIGNMENT,
@@ -53,7 +54,6 @@ from adjoint.loops import CHECKPOINT, SCAN, SWITCH, WHILE
 from adjoint.program import Equation, Literal, Program, Variable
 
 WATCHED: Final = 1024  # numbers that are looked at for NaN while they are written
-PAUSED_TIME: Final = 5_000_000.0  # nanoseconds of a region after which signals are seen to
 COPIED: Final = 1024  # bytes of a carried array that is copied from one place to another
 HELD: Final = 256  # bytes of one that is written in place, and held on the stack meanwhile
 BODIES_STACK: Final = 1 << 17  # bytes that all bodies of a module have of the stack, at most
@@ -85,8 +85,7 @@ class Planner:
         watched, timed: see `Layout`.
         """
         layout, _ = self._layout(program, None, watched, timed)
-        taken = layout.storage.taken
-        return layout, [region_of(item, taken) for item in layout.scheduler.items]
+        return layout, [*map(region_of, layout.regions, layout.work)]
 
     def body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         """A program within another. over: which outputs may be written over which inputs."""
@@ -97,8 +96,10 @@ class Planner:
 
     def _body(self, program: Program, over: Mapping[int, int]) -> InnerProgram:
         layout, kept = self._layout(program, over, (), None)
-        timed = zip(layout.scheduler.items, layout.times, strict=True)
-        time = ROUND_TIME + sum(time for item, time in timed if not _is_construct(item))
+        regions = zip(layout.regions, layout.work, strict=True)
+        time = ROUND_TIME + sum(
+            work.nanoseconds for items, work in regions if not _is_construct(items[0])
+        )
         return InnerProgram(layout, layout.storage.workspace_bytes, time, kept)
 
     def _layout(
@@ -132,7 +133,7 @@ class Planner:
         storage = allocate(graph, scheduler, scratch, threads, takes, first_tag, is_body, stack)
         self.module.stack_bytes += storage.stack_bytes * is_body
         self.module.last_tag = storage.last_tag
-        times = [nanoseconds_of(item, storage.taken) for item in scheduler.items]
+        regions = regions_of(scheduler.items)
         ways = paths(scheduler.items)
         layout = Layout(
             scheduler,
@@ -142,11 +143,11 @@ class Planner:
             divided,
             contract=not self.precise,
             watched=_watched_within(graph, watched),
-            pauses=frozenset(n for n, time in enumerate(times) if time > PAUSED_TIME),
             timed=timed,
             constructs=constructs,
             ranges=self.ranges,
-            times=times,
+            regions=regions,
+            work=[work_of(items, storage.taken) for items in regions],
             idle=idle_rounds(scheduler, ways, storage.places),
         )
         return layout, _in_place(graph, takes, over)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
@@ -13,7 +13,7 @@ from adjoint.executors.native.machine.llvm import cores
 from adjoint.executors.native.machine.pool import MOST_THREADS, SHARED_TIME, has_pool
 from adjoint.executors.native.rows import equations as rows
 from adjoint.executors.native.rows import matrices
-from adjoint.executors.native.schedule.layout import TURNS, Division
+from adjoint.executors.native.schedule.layout import BYTE_TIME, TURNS, Division, Workload
 from adjoint.executors.native.schedule.order import (
     Item,
     Loop,
@@ -27,8 +27,6 @@ from adjoint.executors.native.systems import equations as systems
 from adjoint.program import Variable
 
 NAMED: Final = 4  # operations of a region that are told by name
-FLOP_TIME: Final = 0.05  # nanoseconds, about
-BYTE_TIME: Final = 0.05
 # What the estimates are to be divided by for arrays that lie in caches, and vectors of 64 bytes.
 CAUTION: Final = 4.0
 PART_TIME: Final = 3_000.0  # nanoseconds of a part of a loop, at least
@@ -42,7 +40,10 @@ MOST_RESULTS: Final = 128  # numbers gathered in registers, of all parts
 
 @dataclass(frozen=True)
 class Region:
-    """One loop nest or product: its equations, flops, bytes that it moves, and what it computes."""
+    """One loop nest or product, or numbers that are computed one after the other.
+
+    Its equations, flops, bytes that it moves, and what it computes.
+    """
 
     name: str
     equations: int
@@ -51,49 +52,57 @@ class Region:
     results: tuple[Variable, ...] = field(default=(), compare=False, repr=False)
 
 
-def region_of(item: Item, taken: Collection[Variable] = ()) -> Region:
-    """What an item of a schedule computes and moves. taken: results that are written in place."""
-    nodes = list(nodes_within(item))
-    names = dict.fromkeys(node.operation for node in nodes)
+def regions_of(items: Sequence[Item]) -> list[list[Item]]:
+    """The items of a schedule in regions: each alone, and numbers that follow each other as one."""
+    regions: list[list[Item]] = []
+    after_number = False
+    for item in items:
+        number = isinstance(item, ArrayNode) and item.kind not in WHOLE
+        if number and after_number:
+            regions[-1].append(item)
+        else:
+            regions.append([item])
+        after_number = number
+    return regions
+
+
+def region_of(items: Sequence[Item], work: Workload) -> Region:
+    """What some items of a schedule are called, with the work that they are."""
+    nodes = [node for item in items for node in nodes_within(item)]
+    names = dict.fromkeys([node.operation for node in nodes])
     title = ", ".join([*names][:NAMED]) + ", ..." * (len(names) > NAMED)
-    if isinstance(item, Loop):
-        title = f"loop of {item.label.extent}: {title}"
+    if isinstance(items[0], Loop):
+        title = f"loop of {items[0].label.extent}: {title}"
     results = tuple([variable for node in nodes for variable in node.outputs])
-    return Region(title, len(nodes), *_flops_and_bytes(nodes, taken), results)
+    return Region(title, len(nodes), work.flops, work.bytes, results)
 
 
-def nanoseconds_of(item: Item, taken: Collection[Variable] = ()) -> float:
-    """About how long an item takes on one core. taken: results that are written in place."""
-    flops, moved = _flops_and_bytes(list(nodes_within(item)), taken)
-    return max(flops * FLOP_TIME, moved * BYTE_TIME)
-
-
-def _flops_and_bytes(nodes: Sequence[ArrayNode], taken: Collection[Variable]) -> tuple[float, int]:
+def work_of(items: Sequence[Item], taken: Collection[Variable] = ()) -> Workload:
+    """What some items compute and move. taken: results that are written in place."""
     flops = 0.0
-    moved: dict[Variable, int] = {}
-    for node in nodes:
-        volume = prod(label.extent for label in node.iteration())
-        flops += _work(node, volume)
-        wide = node.kind in WHOLE  # they say nothing of what they walk over
-        for variable in (*node.outputs, *(access.source for access in node.reads())):
-            if not isinstance(variable, Variable):
-                continue
-            count = variable.type.size
-            copied = node.kind is Kind.SCATTER and node.output not in taken
-            if not (wide or copied):
-                count = min(count, volume)
-            size = count * variable.type.dtype.itemsize
-            moved[variable] = max(moved.get(variable, 0), size)
-    return flops, sum(moved.values())
+    moved: dict[Any, int] = {}
+    for node in [node for item in items for node in nodes_within(item)]:
+        volume = prod([label.extent for label in node.iteration()])
+        flops += _flops(node, volume)
+        # Routines and constructs say nothing of what they walk over.
+        whole = node.kind in WHOLE or (node.kind is Kind.SCATTER and node.output not in taken)
+        for atom in (*node.outputs, *[access.source for access in node.reads()]):
+            type_ = atom.type
+            count = type_.size if whole or type_.size < volume else volume
+            size = count * type_.dtype.itemsize * isinstance(atom, Variable)
+            if size > moved.get(atom, 0):
+                moved[atom] = size
+    return Workload(flops, sum(moved.values()))
 
 
-def _work(node: ArrayNode, volume: int) -> float:
-    if node.equation is not None and node.equation.primitive in systems.ALL:
-        return systems.flops_of(node.equation)
-    if node.equation is not None and node.equation.primitive in rows.ALL:
-        return rows.flops_of(node.equation)
-    if node.equation is not None and node.equation.primitive in matrices.ALL:
-        return matrices.flops_of(node.equation)
+def _flops(node: ArrayNode, volume: int) -> float:
+    if node.equation is not None and node.kind is Kind.ROUTINE:
+        if node.equation.primitive in systems.ALL:
+            return systems.flops_of(node.equation)
+        if node.equation.primitive in rows.ALL:
+            return rows.flops_of(node.equation)
+        if node.equation.primitive in matrices.ALL:
+            return matrices.flops_of(node.equation)
     return cost(node.operation) * volume
 
 
@@ -155,7 +164,7 @@ def _parts(loop: Loop, least: float) -> int:
     nodes = list(nodes_within(loop))
     if any(node.kind is Kind.SCATTER for node in nodes):
         return 1
-    time = nanoseconds_of(loop) / CAUTION
+    time = work_of([loop]).nanoseconds / CAUTION
     if time < least:
         return 1
     grains = loop.label.extent // (max(loop.lanes, 1) * (TURNS if loop.starts else 1))

@@ -7,9 +7,9 @@ read in other loops needs memory, but only for the axes whose loops are not shar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from adjoint.executors.native.graph.indices import Access, Label, label_term, row_strides
 from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
@@ -31,8 +31,7 @@ BODY_EACH: Final = 1024  # the same for each program within another
 BODY_STACK: Final = 2048
 
 
-@dataclass(frozen=True)
-class MemoryPlace:
+class MemoryPlace(NamedTuple):
     """The memory of an array.
 
     kind: "input", "output", "stack" or "workspace". number: of the input or output; the offset in
@@ -84,6 +83,8 @@ def in_registers(producer: ArrayNode, home: Path, access: Access, path: Path) ->
         return not access.source.type.ndim
     if producer.kind is Kind.SCATTER or path[: len(home)] != home:
         return False
+    if not producer.labels:
+        return True
     if not set(rolled_axes(producer).values()) <= {loop.label for loop in home}:
         return False
     for axis, label in enumerate(producer.labels):
@@ -233,8 +234,8 @@ def _place_joined(
         itemsize = variable.type.dtype.itemsize
         size, first = variable.type.size * itemsize, start * itemsize
         strides = graph.strides(variable)
-        storage.places[variable] = replace(
-            place, axes=axes, strides=strides, start=first, bytes=size
+        storage.places[variable] = place._replace(
+            axes=axes, strides=strides, start=first, bytes=size
         )
 
 
