@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from math import prod
+from typing import Final, NamedTuple
 
 from adjoint.executors.native.graph.indices import (
     Access,
@@ -109,6 +110,38 @@ class ArrayNode:
     def reads(self) -> tuple[Access, ...]:
         """All accesses, those of index arrays too."""
         return (*self.accesses, *self.indices)
+
+
+class LoopNest(NamedTuple):
+    """The loops around a node, as is asked for each that may be the next.
+
+    labels: those that it needs loops for. ordered: those whose loops nest in this order, since the
+    value written last is what counts. summed: those over which it is a reduction. instances: how
+    often it is written out.
+    """
+
+    labels: tuple[Label, ...]
+    ordered: tuple[Label, ...]
+    summed: frozenset[Label]
+    instances: int
+
+    def open_to(self, rest: Sequence[Label]) -> Sequence[Label]:
+        """Those of the labels that wait for a loop whose loop can be the next."""
+        if not self.ordered:
+            return rest
+        waiting = [label for label in self.ordered if label in rest]
+        return [label for label in rest if label not in waiting[1:]]
+
+
+def nest_of(node: ArrayNode) -> LoopNest:
+    """The loops around a node."""
+    labels, reduced = node.iteration(), tuple([label.find() for label in node.reduced])
+    return LoopNest(
+        labels=tuple([label for label in labels if not label.unrolled]),
+        ordered=reduced if node.kind is Kind.SCATTER and node.combine == "last" else (),
+        summed=frozenset(reduced),
+        instances=prod([label.extent for label in labels if label.unrolled]),
+    )
 
 
 @dataclass

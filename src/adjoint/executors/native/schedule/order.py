@@ -22,7 +22,7 @@ from adjoint.executors.native.graph.indices import (
     Term,
     label_term,
 )
-from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind
+from adjoint.executors.native.graph.nodes import WHOLE, ArrayNode, Graph, Kind, nest_of
 from adjoint.executors.native.graph.structure import axis_values, stride_along
 from adjoint.executors.native.machine.llvm import machine
 from adjoint.executors.native.schedule.rows import Rest, RowGroups
@@ -56,11 +56,6 @@ def instances(node: ArrayNode) -> int:
     return prod(label.extent for label in node.iteration() if label.unrolled)
 
 
-def rolled(node: ArrayNode) -> list[Label]:
-    """The labels that a node needs loops for."""
-    return [label for label in node.iteration() if not label.unrolled]
-
-
 class Scheduler:
     """Arranges the nodes of a graph.
 
@@ -84,6 +79,10 @@ class Scheduler:
         kept = [node for node in graph.nodes if not self.is_left_out(node)]
         self.needs = {node.number: self._producers(node) for node in kept}
         self.before = self._readers(kept)
+        self._nests = {node.number: nest_of(node) for node in kept}
+        self._works = {node.number: self._work_of(node) for node in kept}
+        self._strides: dict[Variable, tuple[int, ...]] = {}
+        self._walks: dict[int, list[list[Label]]] = {}
         self.items = self._arrange(kept, ())
 
     def is_left_out(self, node: ArrayNode) -> bool:
@@ -144,7 +143,9 @@ class Scheduler:
 
     def _arrange(self, nodes: list[ArrayNode], bound: Path) -> list[Item]:
         inside = {loop.label for loop in bound}
-        rest = {n.number: [x for x in rolled(n) if x not in inside] for n in nodes}
+        rest = {
+            n.number: [x for x in self._nests[n.number].labels if x not in inside] for n in nodes
+        }
         waiting = {node.number: node for node in nodes}
         items: list[Item] = []
         while waiting:
@@ -188,13 +189,13 @@ class Scheduler:
         candidates: dict[Label, None] = {}
         for node in waiting.values():
             if self._ready(node, waiting):
-                candidates.update(dict.fromkeys(_open_to(node, rest[node.number])))
+                candidates.update(dict.fromkeys(self._open_to(node, rest)))
         best: tuple[float, float] | None = None
         heaviest = None
         for label in candidates:
             chosen = self._closure(label, waiting, rest)
-            work = sum(_work(node) for node in chosen)
-            outer = sum(self._outermost(node, label, rest[node.number]) for node in chosen)
+            work = self._work(chosen)
+            outer = sum([self._outermost(node, label, rest[node.number]) for node in chosen])
             if chosen and (best is None or (work, outer) > best):
                 best, heaviest = (work, outer), (label, chosen)
         return heaviest
@@ -206,11 +207,11 @@ class Scheduler:
 
         They do not decide which loop it is: |x - a|^2, of many x and a, as x^2 - 2 x a + a^2.
         """
-        little = _LITTLE * sum(map(_work, nodes))
+        little = _LITTLE * self._work(nodes)
         small: dict[int, ArrayNode] = {}
         for node in nodes:
             others = {number: other for number, other in waiting.items() if number not in small}
-            if _work(node) <= little and self._ready(node, others):
+            if self._works[node.number] <= little and self._ready(node, others):
                 small[node.number] = node
         return small
 
@@ -224,11 +225,28 @@ class Scheduler:
         """The nodes, or those of them that have lanes along one label, where no label suits all."""
         rows = RowGroups(self.reads, self._stride, self._penalty, rest, LARGEST_CROSSED)
         groups = [self._closure(label, waiting, rest, group) for group in rows.apart(label, nodes)]
-        return max(groups, key=lambda group: sum(map(_work, group)), default=nodes)
+        return max(groups, key=self._work, default=nodes)
+
+    def _work_of(self, node: ArrayNode) -> float:
+        extents = [float(label.extent) for label in node.iteration()]
+        return (1.0 + cost(node.operation)) * prod(extents)
+
+    def _work(self, nodes: Sequence[ArrayNode]) -> float:
+        return sum([self._works[node.number] for node in nodes])
+
+    def _open_to(self, node: ArrayNode, rest: Rest) -> Sequence[Label]:
+        return self._nests[node.number].open_to(rest[node.number])
 
     def _stride(self, access: Access, label: Label) -> int | None:
         assert isinstance(access.source, Variable)
-        return stride_along(access.terms, self.graph.strides(access.source), label)
+        return self._stride_at(access.source, access.terms, label)
+
+    def _stride_at(self, source: Variable, terms: Sequence[Term], label: Label) -> int | None:
+        """How far apart numbers of an array are in memory that are neighbours along a label."""
+        strides = self._strides.get(source)
+        if strides is None:
+            strides = self._strides[source] = self.graph.strides(source)
+        return stride_along(terms, strides, label)
 
     def _closure(
         self,
@@ -241,7 +259,7 @@ class Scheduler:
         chosen: dict[int, ArrayNode] = {}
         identity = label_term(label)
         for number, node in waiting.items():
-            if label not in _open_to(node, rest[number]) or node.kind is Kind.ROUTINE:
+            if label not in self._open_to(node, rest) or node.kind is Kind.ROUTINE:
                 continue
             if among is not None and node not in among:
                 continue
@@ -301,16 +319,24 @@ class Scheduler:
 
     def _outermost(self, node: ArrayNode, label: Label, rest: list[Label]) -> float:
         """How much of what a node reads and writes has the label as its first loop."""
+        walks = self._walks.get(node.number)
+        if walks is None:
+            walks = self._walks[node.number] = self._walks_of(node)
         score = 0.0
-        accesses = [(access.source, access.terms) for access in self.reads(node)]
-        for source, terms in (*accesses, (node.output, node.terms())):
-            if isinstance(source, Literal):
-                continue
-            axes = self.graph.in_memory_order(source)
-            order = [x for axis in axes for x in terms[axis].labels() if x in rest]
+        for labels in walks:
+            order = [x for x in labels if x in rest]
             if order and order[0] is label:
-                score += prod(x.extent for x in set(order))
+                score += prod([x.extent for x in set(order)])
         return score
+
+    def _walks_of(self, node: ArrayNode) -> list[list[Label]]:
+        """For each array that a node reads or writes, its labels as they lie in memory."""
+        accesses = [(access.source, access.terms) for access in self.reads(node)]
+        return [
+            [x for axis in self.graph.in_memory_order(source) for x in terms[axis].labels()]
+            for source, terms in (*accesses, (node.output, node.terms()))
+            if not isinstance(source, Literal)
+        ]
 
     def _lanes(
         self, label: Label, nodes: list[ArrayNode], rest: dict[int, list[Label]], bound: Path
@@ -319,7 +345,7 @@ class Scheduler:
         if any(loop.lanes for loop in bound):
             return 0
         order = list(dict.fromkeys([label, *(x for n in nodes for x in rest[n.number])]))
-        if any(label in ordered_labels(node)[:-1] for node in nodes):
+        if any([label in self._nests[node.number].ordered[:-1] for node in nodes]):
             return 0
         penalties = {candidate: self._penalty(candidate, nodes, rest, order) for candidate in order}
         if min(penalties, key=lambda candidate: penalties[candidate]) is not label:
@@ -341,7 +367,7 @@ class Scheduler:
             if node.kind not in (Kind.GUARDED, Kind.GATHER) or node.combine == "sum":
                 return inf
             rounds = prod(label.extent for label in rest[node.number])
-            total += _volume(node, rest[node.number]) + LOOKED_UP * rounds * len(node.indices)
+            total += self._volume(node, rest[node.number]) + LOOKED_UP * rounds * len(node.indices)
         return total
 
     def _penalty(
@@ -349,19 +375,21 @@ class Scheduler:
     ) -> float:
         """How badly lanes along a label suit the nodes."""
         here = {node.output for node in nodes}
-        crossed = lane is not order[0] and any(lane in _summed(node) for node in nodes)
+        crossed = lane is not order[0] and any(
+            [lane in self._nests[node.number].summed for node in nodes]
+        )
         total = 0.0
         for node in nodes:
-            mine = rest[node.number]
-            if lane in ordered_labels(node)[:-1]:
+            mine, nest = rest[node.number], self._nests[node.number]
+            if lane in nest.ordered[:-1]:
                 return inf
-            volume = _volume(node, mine)
+            volume = self._volume(node, mine)
             if lane not in mine:
                 total += volume * 4.0
                 continue
-            if lane in _summed(node) and lane is not order[0]:
+            if lane in nest.summed and lane is not order[0]:
                 total += 6.0 * volume / lane.extent
-            stride = stride_along(node.terms(), self.graph.strides(node.output), lane)
+            stride = self._stride_at(node.output, node.terms(), lane)
             if node.output in self.outside and stride not in (0, 1):
                 total += 2.0 * volume
             for access in self.reads(node):
@@ -371,8 +399,7 @@ class Scheduler:
                     continue
                 if isinstance(access.source, Literal) or access.source in here:
                     continue
-                strides = self.graph.strides(access.source)
-                if stride_along(access.terms, strides, lane) not in (0, 1):
+                if self._stride(access, lane) not in (0, 1):
                     used = access.labels()
                     depth = max((order.index(x) for x in used if x in order), default=-1)
                     if any(isinstance(atom, Dynamic) for t in access.terms for atom in t.atoms()):
@@ -380,7 +407,7 @@ class Scheduler:
                     loops = prod(x.extent for x in order[: depth + 1] if x in mine)
                     written = prod(x.extent for x in used if x.unrolled)
                     gathered = 2.0 * loops * written * prod(guard.share for guard in access.guards)
-                    rounds = prod(x.extent for x in rolled(node) if x not in mine)
+                    rounds = prod(x.extent for x in nest.labels if x not in mine)
                     # Lanes that are added up in every round gain too little by a copy.
                     copied = not crossed and label_term(lane) in access.terms[:-1]
                     if copied and access.source in self._inputs:
@@ -388,23 +415,9 @@ class Scheduler:
                     total += gathered
         return total
 
-
-def _volume(node: ArrayNode, labels: Sequence[Label]) -> int:
-    """How many numbers a node computes in loops over some labels."""
-    return prod(label.extent for label in labels) * instances(node)
-
-
-def ordered_labels(node: ArrayNode) -> list[Label]:
-    """Labels whose loops have to be nested in this order: the value written last is what counts."""
-    if node.kind is not Kind.SCATTER or node.combine != "last":
-        return []
-    return [label.find() for label in node.reduced]
-
-
-def _open_to(node: ArrayNode, rest: list[Label]) -> list[Label]:
-    """The labels whose loop can be the next around a node."""
-    ordered = [label for label in ordered_labels(node) if label in rest]
-    return [label for label in rest if label not in ordered[1:]]
+    def _volume(self, node: ArrayNode, labels: Sequence[Label]) -> int:
+        """How many numbers a node computes in loops over some labels."""
+        return prod([label.extent for label in labels]) * self._nests[node.number].instances
 
 
 def _read_outside(graph: Graph) -> set[Variable]:
@@ -440,10 +453,6 @@ def distinct(node: ArrayNode, access: Access, label: Label) -> bool:
     return node.kind is Kind.SCATTER and any(
         one == other and len(one.parts) == 1 and one.parts[0][0] is label for one, other in pairs
     )
-
-
-def _work(node: ArrayNode) -> float:
-    return (1.0 + cost(node.operation)) * prod(float(label.extent) for label in node.iteration())
 
 
 def paths(items: Sequence[Item], above: Path = ()) -> dict[int, Path]:

@@ -110,14 +110,17 @@ class Planner:
         timed: int | None,
     ) -> tuple[Layout, Mapping[int, int]]:
         over = wanted or {}
-        graph = settled_graph(program, wanted)
+        graph, trial = settled_graph(program, wanted)
         constructs = {
             node.number: self._construct(node.equation)
             for node in graph.nodes
             if node.kind is Kind.CONTROL and node.equation is not None
         }
         takes = candidates(graph, constructs, over)
-        scheduler = arranged(graph, takes)
+        if trial is not None and not takes:
+            graph, scheduler = trial.graph, trial
+        else:
+            scheduler = arranged(graph, takes)
         if takes:
             takes = settled(graph, scheduler, takes, over)
         compute_again(graph, scheduler, takes)
@@ -297,20 +300,24 @@ def _watched_within(graph: Graph, watched: Sequence[int]) -> frozenset[Variable]
 # --- schedules ------------------------------------------------------------------------------------
 
 
-def settled_graph(program: Program, wanted: Mapping[int, int] | None) -> Graph:
+def settled_graph(
+    program: Program, wanted: Mapping[int, int] | None
+) -> tuple[Graph, Scheduler | None]:
     """The graph of a program, and which labels are written out.
 
     A contraction is computed where loops read it only if they leave none of it for later: what has
-    to be stored whole is better a product.
+    to be stored whole is better a product. Where that had to be tried, an equal graph comes too, as
+    it is arranged if nothing is written over an array.
     """
     whole: set[Variable] = set()
     while True:
         graph, streamed = _graph(program, wanted, whole)
         if not streamed:
-            return graph
-        kept = streamed & whole_places(graph, arranged(graph, {}))
+            return graph, None
+        trial = arranged(graph, {})
+        kept = streamed & whole_places(graph, trial)
         if not kept:
-            return _graph(program, wanted, whole)[0]  # whose arrays nobody has turned
+            return _graph(program, wanted, whole)[0], trial  # the first with no array turned
         whole |= kept
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from adjoint.executors.native.elements import cost
 from adjoint.executors.native.graph.indices import Label
-from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind
-from adjoint.executors.native.schedule.order import instances, ordered_labels
+from adjoint.executors.native.graph.nodes import ArrayNode, Graph, Kind, nest_of
+from adjoint.executors.native.schedule.order import instances
 
 # Instances of a whole program that are written out without any loop: of more, loops are as quick,
 # and compiled in a tenth of the time.
@@ -38,7 +38,7 @@ def choose_unrolled(graph: Graph, lanes: int, is_body: bool) -> None:
         for label in labels:
             label.unrolled = True
         return
-    orders = map(ordered_labels, nodes)
+    orders = [nest_of(node).ordered for node in nodes]
     ordered = {label for order in orders if len(order) > 1 for label in order}
     users: dict[Label, list[ArrayNode]] = {}
     for node in nodes:
