@@ -105,7 +105,7 @@ class NativeView:
         return "\n".join(code.assembly() for code in self._report.codes)
 
     def regions(self) -> NativeRegions:
-        """The loops, with what they do; the program is run to find out the times."""
+        """The loops, products and runs of numbers; the program is run to find out the times."""
         regions = [region for code in self._report.codes for region in code.regions]
         return NativeRegions(
             NativeRegion(region.name, region.equations, region.flops, region.bytes, seconds)
