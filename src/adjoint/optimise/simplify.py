@@ -43,16 +43,13 @@ def _passed(
 
 def local_rewrites(program: Program) -> Program:
     """Simpler equations for what they compute, and each of them once."""
-    names: dict[Variable, Atom] = {variable: variable for variable in program.inputs}
-    definitions: dict[Variable, Equation] = {}
+    names: dict[Atom, Atom] = {}  # of what is called otherwise than it was
+    definitions: dict[Atom, Equation] = {}
     known: dict[Any, int] = {}
     equations: list[Equation] = []
 
-    def definition(atom: Atom) -> Equation | None:
-        return definitions.get(atom) if isinstance(atom, Variable) else None
-
     def rename(atom: Atom) -> Atom:
-        return names[atom] if isinstance(atom, Variable) else atom
+        return names.get(atom, atom)
 
     def insert(wanted: Atom | New, before: Equation) -> Atom:
         if not isinstance(wanted, New):
@@ -66,11 +63,9 @@ def local_rewrites(program: Program) -> Program:
             )
             equations.append(kept)
             definitions[result] = kept
-        wrote(place, before)
+        else:
+            equations[place] = _of_both(equations[place], before)
         return equations[place].outputs[0]
-
-    def wrote(place: int, equation: Equation) -> None:
-        equations[place] = _of_both(equations[place], equation)
 
     for equation in program.equations:
         if not equation.outputs:  # a loop that carries nothing and stacks nothing
@@ -78,7 +73,7 @@ def local_rewrites(program: Program) -> Program:
         op, inputs = equation.operation, tuple(map(rename, equation.inputs))
         replaced: Atom | None = None
         for _ in range(_MOST_REWRITES):
-            rewritten = rewrite(op, inputs, equation.outputs[0], definition)
+            rewritten = rewrite(op, inputs, equation.outputs[0], definitions.get)
             if rewritten is None:
                 break
             if not isinstance(rewritten, tuple):
@@ -95,9 +90,10 @@ def local_rewrites(program: Program) -> Program:
             if op is not equation.operation or inputs != equation.inputs:
                 kept = Equation(op, inputs, equation.outputs, equation.origin, equation.derived)
             equations.append(kept)
-            definitions.update((variable, kept) for variable in kept.outputs)
-        wrote(place, equation)
-        names.update(zip(equation.outputs, equations[place].outputs, strict=True))
+            definitions.update(dict.fromkeys(kept.outputs, kept))
+        else:
+            equations[place] = _of_both(equations[place], equation)
+            names.update(zip(equation.outputs, equations[place].outputs, strict=True))
     return Program(program.inputs, equations, map(rename, program.outputs))
 
 
@@ -109,7 +105,7 @@ def _of_both(kept: Equation, other: Equation) -> Equation:
 
 
 def _key(op: Operation, inputs: tuple[Atom, ...]) -> Any:
-    return (op, *(x if isinstance(x, Variable) else x.key for x in inputs))
+    return (op, *[x if isinstance(x, Variable) else x.key for x in inputs])
 
 
 def eliminate_dead_code(program: Program) -> Program:
@@ -117,10 +113,10 @@ def eliminate_dead_code(program: Program) -> Program:
     live = {atom for atom in program.outputs if isinstance(atom, Variable)}
     kept = []
     for equation in reversed(program.equations):
-        if any(variable in live for variable in equation.outputs):
+        if not live.isdisjoint(equation.outputs):
             if equation.primitive.multiple:
                 equation = thinned(equation, live)
-            live.update(atom for atom in equation.inputs if isinstance(atom, Variable))
+            live.update([atom for atom in equation.inputs if isinstance(atom, Variable)])
             kept.append(equation)
     return Program(program.inputs, reversed(kept), program.outputs)
 
