@@ -59,7 +59,8 @@ def bind(
     if builder is None:
         builder = next(x.builder for x in operands if isinstance(x, Expression))
     atoms = [x.atom if isinstance(x, Expression) else Literal(x) for x in operands]
-    results = builder.emit(operation(primitive, **params), atoms)
+    op = operation(primitive, **params) if params else primitive.bare
+    results = builder.emit(op, atoms)
     if primitive.multiple:
-        return tuple(Expression(builder, result) for result in results)
+        return tuple([Expression(builder, result) for result in results])
     return Expression(builder, results[0])

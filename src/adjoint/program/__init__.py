@@ -1,6 +1,6 @@
 """Floor 2: programs, how they are built, checked and printed. Knows no primitive's rules."""
 
-from adjoint.program.builder import Builder, locating
+from adjoint.program.builder import Builder, Locating
 from adjoint.program.checker import check_linear, check_program
 from adjoint.program.nested import all_equations, held_programs
 from adjoint.program.operation import Operation, PrimitiveProtocol, operation
@@ -12,6 +12,7 @@ __all__ = [
     "Builder",
     "Equation",
     "Literal",
+    "Locating",
     "Operation",
     "PrimitiveProtocol",
     "Program",
@@ -20,6 +21,5 @@ __all__ = [
     "check_linear",
     "check_program",
     "held_programs",
-    "locating",
     "operation",
 ]

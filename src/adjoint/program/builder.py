@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
 from adjoint.base.arrays import ArrayType
 from adjoint.base.errors import AdjointError
@@ -55,15 +54,23 @@ class Builder:
         return Program(self.inputs, self.equations, outputs)
 
 
-@contextmanager
-def locating(builder: Builder) -> Iterator[None]:
-    """Note on an error which recorded operation was being treated (its number, as `origin`)."""
-    try:
-        yield
-    except AdjointError as error:
-        if error.origin is None:
-            error.origin = builder.origin
-        raise
+class Locating:
+    """Notes on an error which recorded operation was being treated (its number, as `origin`).
+
+    A class, and not a generator: it is entered for each equation of each transform.
+    """
+
+    __slots__ = ("builder",)
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def __enter__(self) -> None:
+        """Nothing is noted before."""
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        if isinstance(error, AdjointError) and error.origin is None:
+            error.origin = self.builder.origin
 
 
 def lookup(names: Mapping[Variable, Atom], atom: Atom) -> Atom:

@@ -15,7 +15,7 @@ from adjoint.primitives.expression import Expression, bind
 from adjoint.primitives.hardness import hard
 from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure.moving import zeros
-from adjoint.program import Atom, Builder, Equation, Literal, Program, Variable, locating
+from adjoint.program import Atom, Builder, Equation, Literal, Locating, Program, Variable
 from adjoint.transforms.pieces import present
 from adjoint.transforms.recognition.norms import with_norms
 from adjoint.transforms.recognition.recognised import recognised
@@ -78,7 +78,7 @@ def push_forward(
         moving = [slope(atom) for atom in equation.inputs]
         results: Sequence[Atom]
         if isinstance(equation.primitive.derivative, Together) and any(present(moving)):
-            with locating(builder):
+            with Locating(builder):
                 results, derivatives = _derive_together(builder, equation, operands, moving)
             values.update(zip(equation.outputs, results, strict=True))
         else:
@@ -88,7 +88,7 @@ def push_forward(
                 results = builder.emit(equation.operation, operands)
             values.update(zip(equation.outputs, results, strict=True))
             builder.derived = True
-            with locating(builder):
+            with Locating(builder):
                 derivatives = _derive(builder, equation, operands, moving, results)
         slopes.update(zip(equation.outputs, derivatives, strict=True))
     builder.origin = None
@@ -105,7 +105,7 @@ def _derive(
     """The tangents of one equation's results."""
     primitive = equation.primitive
     nothing = [None] * len(results)
-    if all(tangent is None for tangent in tangents) or primitive.derivative is NO_DERIVATIVE:
+    if not any(present(tangents)) or primitive.derivative is NO_DERIVATIVE:
         return nothing
 
     def express(atom: Atom | None) -> Any:
@@ -113,15 +113,15 @@ def _derive(
             return atom if atom is None else atom.value
         return Expression(builder, atom)
 
-    moving = tuple(map(express, tangents))
+    moving = tuple([express(tangent) for tangent in tangents])
     if isinstance(primitive.derivative, Itself):
         derived = _derive_linear(builder, primitive, operands, moving, equation.params)
         slopes = derived if primitive.multiple else (derived,)
     else:
         slopes = primitive.rule("derivative")(
             moving,
-            tuple(Expression(builder, atom) for atom in operands),
-            tuple(map(express, results)),
+            tuple([Expression(builder, atom) for atom in operands]),
+            tuple([express(result) for result in results]),
             **equation.params,
         )
     return [

@@ -85,7 +85,7 @@ def spread(items: Iterable[Any], marks: Sequence[bool]) -> list[Any]:
 
 def present(items: Iterable[Any]) -> Marks:
     """Which items are not None."""
-    return tuple(item is not None for item in items)
+    return tuple([item is not None for item in items])
 
 
 def parts(items: Sequence[Any], *counts: int) -> list[list[Any]]:

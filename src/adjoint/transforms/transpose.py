@@ -15,7 +15,7 @@ from adjoint.base.errors import NotLinearError
 from adjoint.primitives.declaration import Into
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import zeros
-from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
+from adjoint.program import Atom, Builder, Equation, Locating, Program, Variable
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.staging import split_equations
 
@@ -131,11 +131,11 @@ def pull_back(
     for atom, cotangent in zip(outputs, cotangents, strict=True):
         add(atom, Expression(builder, cotangent))
     for equation in reversed(equations):
-        arriving = tuple(gathered.pop(variable, None) for variable in equation.outputs)
-        if all(cotangent is None for cotangent in arriving):
+        arriving = tuple([gathered.pop(variable, None) for variable in equation.outputs])
+        if all([cotangent is None for cotangent in arriving]):
             continue
         builder.origin = equation.origin
-        with locating(builder):
+        with Locating(builder):
             leaving = _transposed(builder, equation, names, linear, arriving)
         for atom, cotangent in zip(equation.inputs, leaving, strict=True):
             add(atom, cotangent)
@@ -151,7 +151,7 @@ def _transposed(
     cotangents: Sequence[Expression | None],
 ) -> Sequence[Any]:
     """The cotangents that one equation sends to its operands."""
-    marks = tuple(isinstance(atom, Variable) and atom in linear for atom in equation.inputs)
+    marks = tuple([isinstance(atom, Variable) and atom in linear for atom in equation.inputs])
     if not equation.primitive.is_linear(marks, equation.params):
         raise NotLinearError(
             f"The function is not linear: {equation.operation!r} is applied to what depends on "

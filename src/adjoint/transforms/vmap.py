@@ -9,7 +9,7 @@ from adjoint.primitives.declaration import Unbatched
 from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.structure.moving import broadcast_to
-from adjoint.program import Atom, Builder, Program, Variable, locating
+from adjoint.program import Atom, Builder, Locating, Program, Variable
 
 
 def vmap(program: Program, batched: Sequence[bool], size: int) -> Program:
@@ -33,7 +33,7 @@ def over_batch(
         marks = tuple(mark for _, mark in marked_operands)
         if any(marks):
             operands = tuple(Expression(builder, atom) for atom, _ in marked_operands)
-            with locating(builder):
+            with Locating(builder):
                 rule = equation.primitive.rule("batch")
                 results = rule(operands, marks, size, **equation.params)
             results = results if isinstance(results, tuple) else (results,)

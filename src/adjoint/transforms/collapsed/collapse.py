@@ -27,7 +27,7 @@ from adjoint.primitives.elementwise.conversion import cast
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.identities import SAME_AS
 from adjoint.primitives.structure.moving import broadcast_to
-from adjoint.program import Atom, Builder, Equation, Program, Variable, locating
+from adjoint.program import Atom, Builder, Equation, Locating, Program, Variable
 from adjoint.transforms.collapsed.directions import Directions, DirectionSet
 from adjoint.transforms.collapsed.moving_operation import MovingOperation
 from adjoint.transforms.collapsed.rules import CollapsedRules
@@ -88,7 +88,7 @@ class _CollapsedRun:
             operands = [names[x] if isinstance(x, Variable) else x for x in equation.inputs]
             state = [states[x] if isinstance(x, Variable) else STILL for x in equation.inputs]
             if equation.primitive.collapsed and not all(moving.still for moving in state):
-                with locating(builder):
+                with Locating(builder):
                     results, moved = self.together(equation, operands, state)
                 names.update(zip(equation.outputs, results, strict=True))
                 states.update(zip(equation.outputs, moved, strict=True))
@@ -98,7 +98,7 @@ class _CollapsedRun:
             else:
                 results = builder.emit(equation.operation, operands)
             builder.derived = True
-            with locating(builder):
+            with Locating(builder):
                 moved = self.moved(equation, operands, results, state)
             names.update(zip(equation.outputs, results, strict=True))
             states.update(zip(equation.outputs, moved, strict=True))

@@ -26,7 +26,7 @@ from adjoint.primitives.elementwise.declaring import SCALE
 from adjoint.primitives.expression import Expression
 from adjoint.primitives.linear_algebra.spectra.spectral import KNOWN
 from adjoint.primitives.structure.moving import broadcast_to, zeros
-from adjoint.program import Atom, Builder, Literal, Operation, Program, Variable, locating
+from adjoint.program import Atom, Builder, Literal, Locating, Operation, Program, Variable
 from adjoint.transforms.jvp import push_forward, seeded, tangent_type
 from adjoint.transforms.recognition.norms import with_norms
 from adjoint.transforms.recognition.recognised import recognised
@@ -111,13 +111,13 @@ class _TaylorRun:
             moving = tuple(self.series(atom, series) for atom in equation.inputs)
             whole = isinstance(equation.primitive.taylor, Whole)
             if whole and not all(x.constant for x in moving):
-                with locating(builder):
+                with Locating(builder):
                     result_series = self.together(equation.operation, moving)
                 results = tuple(present(x.atom(0)) for x in result_series)
             else:
                 results = builder.emit(equation.operation, operands)
                 builder.derived = True
-                with locating(builder):
+                with Locating(builder):
                     result_series = self.outer(equation.operation, moving, results)
             names.update(zip(equation.outputs, results, strict=True))
             series.update(zip(equation.outputs, result_series, strict=True))
