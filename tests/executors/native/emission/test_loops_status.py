@@ -271,6 +271,20 @@ def test_handlers_that_return_change_nothing() -> None:
     assert executable.run(many, start) == executable.run(many, start)
 
 
+def waves(x: Any) -> Any:
+    for _ in range(8):
+        x = np.sin(x) + 0.5
+    return x
+
+
+def test_rounds_of_numbers_are_not_taken_for_shorter_than_they_are() -> None:
+    """A sine of a number takes 10 ns or more, so that signals would be seen to too seldom."""
+    code = native(scan(program(waves, NUMBER)), Needs())
+    assert code is not None
+    (spent,) = re.findall(r"sub nsw i64 %\w+, (\d+)", code.lowered.text)
+    assert 8 * 10 <= int(spent) <= 8 * 30
+
+
 # --- what has no machine code ---------------------------------------------------------------------
 
 

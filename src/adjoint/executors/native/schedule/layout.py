@@ -12,20 +12,27 @@ from adjoint.executors.native.schedule.storage import Storage
 from adjoint.program import Variable
 
 TURNS: Final = 4
-FLOP_TIME: Final = 0.05  # nanoseconds, about
+FLOP_TIME: Final = 0.05  # nanoseconds, about, of vectors
 BYTE_TIME: Final = 0.05
+# Of single numbers: a sine takes 10 ns or more, and the next operation waits for it.
+NUMBER_TIME: Final = 0.5
 
 
 class Workload(NamedTuple):
-    """What some items of a schedule compute and move."""
+    """What some items of a schedule compute and move.
+
+    numbers: those of the flops that are outside of all loops, so that no vector does several.
+    """
 
     flops: float
     bytes: int
+    numbers: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
         """About how long that takes on one core."""
-        return max(self.flops * FLOP_TIME, self.bytes * BYTE_TIME)
+        computing = (self.flops - self.numbers) * FLOP_TIME + self.numbers * NUMBER_TIME
+        return max(computing, self.bytes * BYTE_TIME)
 
 
 @dataclass(frozen=True)

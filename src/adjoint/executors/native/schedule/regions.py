@@ -57,13 +57,18 @@ def regions_of(items: Sequence[Item]) -> list[list[Item]]:
     regions: list[list[Item]] = []
     after_number = False
     for item in items:
-        number = isinstance(item, ArrayNode) and item.kind not in WHOLE
+        number = _is_number(item)
         if number and after_number:
             regions[-1].append(item)
         else:
             regions.append([item])
         after_number = number
     return regions
+
+
+def _is_number(item: Item) -> bool:
+    """Whether it is computed outside of all loops, number by number."""
+    return isinstance(item, ArrayNode) and item.kind not in WHOLE
 
 
 def region_of(items: Sequence[Item], work: Workload) -> Region:
@@ -92,7 +97,7 @@ def work_of(items: Sequence[Item], taken: Collection[Variable] = ()) -> Workload
             size = count * type_.dtype.itemsize * isinstance(atom, Variable)
             if size > moved.get(atom, 0):
                 moved[atom] = size
-    return Workload(flops, sum(moved.values()))
+    return Workload(flops, sum(moved.values()), flops if _is_number(items[0]) else 0.0)
 
 
 def _flops(node: ArrayNode, volume: int) -> float:
