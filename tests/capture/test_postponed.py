@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 import adjoint as ad
 from adjoint.capture.recording.values import asking, postponed
@@ -121,6 +122,13 @@ def test_a_sliding_window_is_computed_at_once() -> None:
     assert told(np.exp, [windows], {}) is None
     assert told(np.exp, [np.ones((0, 3))], {}) is None
     assert told(np.exp, [np.ones(3, int)], {}) is None
+
+
+def test_a_function_of_the_users_is_not_asked() -> None:
+    seen: list[Any] = []
+    ufunc = np.frompyfunc(lambda number: seen.append(number) or number, 1, 1)
+    assert told(ufunc, [X], {}) is None
+    assert seen == []
 
 
 # --- when it is computed --------------------------------------------------------------------------
@@ -360,6 +368,46 @@ def test_who_raises_at_infinities_is_raised_to() -> None:
 
     x = np.array([0.0, 1.0])
     np.testing.assert_array_equal(ad.jit(raises)(x), raises(x))
+
+
+def test_who_leaves_the_process_is_warned_before() -> None:
+    def leaves(x: Any) -> Any:
+        y = np.log(x)
+        if np.sum(x) > 0:
+            raise SystemExit
+        return y
+
+    def caught(function: Any) -> Any:
+        def call(x: Any) -> None:
+            with pytest.raises(SystemExit):
+                function(x)
+
+        return call
+
+    x = np.array([0.0, 1.0])
+    assert lines_of(caught(ad.jit(leaves)), x) == lines_of(caught(leaves), x) != []
+
+
+def test_what_scipy_is_asked_to_raise_is_raised() -> None:
+    def raises(x: Any) -> Any:
+        try:
+            with special.errstate(all="raise"):
+                return special.gamma(x) * 2
+        except special.SpecialFunctionError:
+            return x - 1
+
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(ad.jit(raises)(x), raises(x))
+
+
+def test_a_question_where_scipy_raises_does_not_ask_that_of_what_was_before() -> None:
+    def asks(x: Any) -> Any:
+        y = special.gamma(x)
+        with special.errstate(all="raise"):
+            return x if np.isinf(y).any() else y
+
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(ad.jit(asks)(x), asks(x))
 
 
 def test_errors_are_numpys() -> None:

@@ -25,6 +25,7 @@ from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.said import Said
 from adjoint.capture.recording.tracing.trace import captures
 from adjoint.capture.recording.tracing.traced import Traced, postpone, postponed_of, value_of
+from adjoint.primitives.special.declaring import errors_ignored
 
 LARGE: Final = 1 << 19  # numbers of an array from which computing it is postponed
 _SHARE: Final = 4  # what is kept to compute with is copied where it is so much smaller than that
@@ -115,7 +116,7 @@ class Postponed:
         if said is not None and self in said.waiting:
             del said.waiting[self]
             silent = np.errstate(call=hooks.speaker(said, place=self.place), **self.modes)
-        with silent:
+        with silent, errors_ignored():  # as SciPy did where it was asked for
             result = self.function(*values, **self.named)
         self._array = _lying(result, self.order) if self.shape else result
         self.operands = ()
