@@ -86,7 +86,10 @@ def later(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Postponed
     if not np.transpose(told, order).flags.c_contiguous:
         return None
     shape = tuple([n if n == 1 else lengths[n - 2] for n in told.shape])
-    return _postponed(theirs, operands, args, kwargs, told.dtype, shape, order)
+    result = _postponed(theirs, operands, args, kwargs, told.dtype, shape, order)
+    if result is not None:
+        result.cell = not shape and type(told) is np.ndarray
+    return result
 
 
 def _postponed(

@@ -36,13 +36,14 @@ class Postponed:
 
     function, operands, named: what computes it, of arrays that nobody writes into and of other
     such results. order: its axes as they lie in memory, the outermost first. read: whether others
-    are computed of it, so that its array is not for writing. said, place, modes: where NumPy's
-    warnings are noted, the user's line, and how NumPy treats errors there; None for what is silent.
+    are computed of it, so that its array is not for writing. cell: whether it is an array although
+    it has no axes, as that of `np.where` is. said, place, modes: where NumPy's warnings are noted,
+    the user's line, and how NumPy treats errors there; None for what is silent.
     """
 
     __slots__ = (
-        *("_array", "dtype", "function", "modes", "named", "operands", "order", "place", "read"),
-        *("said", "shape"),
+        *("_array", "cell", "dtype", "function", "modes", "named", "operands", "order", "place"),
+        *("read", "said", "shape"),
     )
 
     def __init__(
@@ -60,7 +61,7 @@ class Postponed:
         self.dtype = dtype
         self.shape = shape
         self.order = order
-        self.read = False
+        self.read = self.cell = False
         self.said: Said | None = None
         self.place: Any = None
         self.modes: Any = None
@@ -72,7 +73,7 @@ class Postponed:
     @property
     def kind(self) -> type:
         """The type of the value."""
-        return np.ndarray if self.shape else self.dtype.type
+        return np.ndarray if self.shape or self.cell else self.dtype.type
 
     @property
     def size(self) -> int:
@@ -89,7 +90,8 @@ class Postponed:
     def taken(self) -> Any:
         """The value, for one who may write into it."""
         self.settle()
-        return self._array.copy(order="K") if self.read and self.shape else self._array
+        shared = self.read and self.kind is np.ndarray
+        return self._array.copy(order="K") if shared else self._array
 
     def lent(self) -> Any:
         """The value, for one who only reads it."""
