@@ -213,3 +213,16 @@ def test_errors_are_numpys() -> None:
     with pytest.raises(ValueError, match="could not be broadcast together") as error:
         ad.jit(fails)(X)
     assert str(error.value).splitlines()[0] == str(expected.value)
+
+
+def test_a_negative_power_of_whole_numbers_fails_where_it_stands() -> None:
+    def fails(x: Any) -> Any:
+        count = np.sum(x > 0)
+        try:
+            return np.power(2, count - 3)
+        except ValueError:
+            return count
+
+    jitted = ad.jit(fails)
+    for x in (X, X + 3, X):
+        assert jitted(x) == fails(x)

@@ -61,6 +61,8 @@ _NUMPYS: Final = frozenset(
 )
 _SILENT: Final = frozenset({"ignore", "log"})
 _KINDS: Final = "fcb"
+_WHOLE: Final = "iu"
+_NO_WHOLE: Final = np.dtype(bool)
 _APART: Final = getattr(sys.flags, "context_aware_warnings", 0)  # filters that nobody can compare
 
 
@@ -81,6 +83,8 @@ def later(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Postponed
     except Exception:  # NumPy's own error, of the arrays themselves, is better
         return None
     if type(told) is not np.ndarray and not isinstance(told, np.generic):
+        return None
+    if told.dtype.kind in _WHOLE and any([_is_whole(x) for x in operands]):
         return None
     order = order_of(told.strides)
     if not np.transpose(told, order).flags.c_contiguous:
@@ -160,6 +164,11 @@ def _twin(x: Any, short: dict[int, int]) -> Any:
     narrow = [1 if axis in spread else n for axis, n in enumerate(shape)]
     laid = np.ones([narrow[axis] for axis in order], x.dtype)
     return np.broadcast_to(np.transpose(laid, np.argsort(order)), shape)
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether a number is whole, and not known: NumPy refuses `2 ** n` where n is negative."""
+    return getattr(x, "dtype", _NO_WHOLE).kind in _WHOLE
 
 
 def _layout(x: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
