@@ -230,6 +230,29 @@ def test_memory_is_let_go_of() -> None:
     assert not [x for x in gc.get_objects() if type(x) is Postponed]
 
 
+def test_what_waits_holds_few_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    living: list[int] = []
+    compute = Postponed._compute
+
+    def counted(self: Postponed) -> None:
+        compute(self)
+        arrays = [x for x in gc.get_objects() if type(x) is Postponed and x._array is not None]
+        living.append(sum([x.size > 1 for x in arrays]))
+
+    def adds(x: Any) -> Any:
+        total = 0.0
+        for k in range(20):
+            y = np.exp(x * k)
+            total = total + np.sum(y * x)
+            if y[0] < 0:
+                return x
+        return total
+
+    monkeypatch.setattr(Postponed, "_compute", counted)
+    np.testing.assert_allclose(ad.jit(adds)(X), adds(X))
+    assert max(living) < 10
+
+
 # --- inputs ---------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Postponed:
 
     __slots__ = (
         *("_array", "cell", "dtype", "function", "modes", "named", "operands", "order", "place"),
-        *("read", "said", "shape"),
+        *("__weakref__", "read", "said", "shape"),
     )
 
     def __init__(
@@ -89,18 +90,27 @@ class Postponed:
 
     def taken(self) -> Any:
         """The value, for one who may write into it."""
-        self.settle()
+        self._look()
         shared = self.read and self.kind is np.ndarray
         return self._array.copy(order="K") if shared else self._array
 
     def lent(self) -> Any:
         """The value, for one who only reads it."""
-        self.settle()
+        self._look()
         self.read = True
         return self._array
 
+    def _look(self) -> None:
+        if self._array is None:
+            self.settle()
+            stack = captures()
+            if stack:
+                stack[0].said.keep_memory_low()
+
     def settle(self) -> None:
         """Compute the value; what it is computed of comes first, one after another."""
+        if self._array is not None:
+            return
         stack = [self]
         while stack:
             last = stack[-1]
@@ -122,6 +132,9 @@ class Postponed:
             result = self.function(*values, **self.named)
         self._array = _lying(result, self.order) if self.shape else result
         self.operands = ()
+        stack = captures()
+        if self.size >= LARGE and stack:
+            stack[0].said.computed.append(ref(self))
 
 
 def _lying(array: Any, order: tuple[int, ...]) -> Any:
