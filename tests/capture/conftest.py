@@ -9,6 +9,8 @@ import pytest
 
 import adjoint as ad
 from adjoint.capture.clones.remembering import remembered
+from adjoint.capture.recording.values.postponed import Postponed
+from tests.capture.postponing import postponing
 
 _ALSO_NATIVE = ("test_programs", "test_indexing")
 
@@ -36,3 +38,18 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     monkeypatch.setattr(remembered, "_AFTER", 2)
     monkeypatch.setattr(remembered, "Calls", Told)
     return lambda: sum([calls.hits for calls in made])
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """All arrays are large; what is computed of what was postponed, in order."""
+    seen: list[Any] = []
+    compute = Postponed._compute
+
+    def noted(self: Postponed) -> None:
+        seen.append(self.function)
+        compute(self)
+
+    monkeypatch.setattr(Postponed, "_compute", noted)
+    with postponing(), ad.config(debug=False):  # which looks at all values
+        yield seen

@@ -1,15 +1,14 @@
 """Values of large arrays are computed when somebody looks, and are then what NumPy computes.
 
 Here all arrays are large. `pytest --postpone -o filterwarnings=default tests/calculus` runs other
-tests in the same way.
+tests in the same way. What it warns of is tested in `test_postponed_warnings.py`.
 """
 
 from __future__ import annotations
 
 import gc
 import operator
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,26 +19,10 @@ from hypothesis import strategies as st
 import adjoint as ad
 from adjoint.capture.recording.values import asking, postponed
 from adjoint.capture.recording.values.postponed import Postponed
-from tests.capture.postponing import postponing
 
-# Nothing is postponed where a warning is an error.
-pytestmark = pytest.mark.filterwarnings("default")
+# All arrays are large; and nothing is postponed where a warning is an error.
+pytestmark = [pytest.mark.usefixtures("computed"), pytest.mark.filterwarnings("default")]
 X = np.array([0.5, -1.0, 2.0, 0.25])
-
-
-@pytest.fixture(autouse=True)
-def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """All arrays are large; what is computed of what was postponed, in order."""
-    seen: list[Any] = []
-    compute = Postponed._compute
-
-    def noted(self: Postponed) -> None:
-        seen.append(self.function)
-        compute(self)
-
-    monkeypatch.setattr(Postponed, "_compute", noted)
-    with postponing(), ad.config(debug=False):  # which looks at all values
-        yield seen
 
 
 # --- what NumPy is asked --------------------------------------------------------------------------
@@ -116,11 +99,25 @@ def test_products_are_as_numpy_says(function: Any, shapes: Any) -> None:
     agrees(answer, function(*args))
 
 
+def test_where_makes_an_array_of_numbers() -> None:
+    args = [np.float64(1.0), np.float64(2.0), np.float64(3.0)]
+    answer = told(np.where, args, {})
+    assert answer is not None
+    agrees(answer, np.where(*args))
+
+
 def test_a_sliding_window_is_computed_at_once() -> None:
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(8.0), 3)
     assert told(np.exp, [windows], {}) is None
     assert told(np.exp, [np.ones((0, 3))], {}) is None
     assert told(np.exp, [np.ones(3, int)], {}) is None
+
+
+def test_a_function_of_the_users_is_not_asked() -> None:
+    seen: list[Any] = []
+    ufunc = np.frompyfunc(lambda number: seen.append(number) or number, 1, 1)
+    assert told(ufunc, [X], {}) is None
+    assert seen == []
 
 
 # --- when it is computed --------------------------------------------------------------------------
@@ -211,168 +208,6 @@ def test_values_that_outlive_the_call_are_numpys() -> None:
     np.testing.assert_array_equal(kept[0], np.exp(X))
 
 
-# --- warnings and errors --------------------------------------------------------------------------
-
-
-def lines_of(function: Any, x: Any) -> list[tuple[str, int]]:
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        function(x)
-    return [(str(warning.message), warning.lineno) for warning in record]
-
-
-@pytest.mark.parametrize("x", [np.array([0.0, 1.0, -1.0]), np.array([1.0, 2.0])])
-def test_the_first_call_warns_as_numpy_does(x: Any) -> None:
-    def warns(x: Any) -> Any:
-        y = np.log(x)
-        with np.errstate(divide="ignore"):
-            z = 1 / x
-        return np.sum(np.sqrt(x) + y * z)
-
-    assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
-
-
-@pytest.mark.parametrize("ignored", ["divide", "under"])
-def test_what_is_partly_ignored_warns_of_the_rest(computed: list[Any], ignored: str) -> None:
-    def warns(x: Any) -> Any:
-        with np.errstate(**{ignored: "ignore"}):
-            return np.log(x)
-
-    x = np.array([0.0, 1.0, -1.0])
-    assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
-    with np.errstate(divide="ignore"):
-        assert len(lines_of(ad.jit(lambda x: np.log(x)), x)) == 1
-    assert computed == [np.log]  # where it warned of the rest
-
-
-def test_what_is_ignored_waits(computed: list[Any]) -> None:
-    def step(x: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.log(x)
-
-    assert lines_of(ad.jit(step), np.array([0.0, 1.0])) == []
-    assert computed == []
-
-
-def test_a_question_warns_at_the_line_that_computes() -> None:
-    def warns(x: Any) -> Any:
-        y = np.log(x)
-        return x if np.isinf(y).any() else y
-
-    x = np.array([0.0, 1.0])
-    assert lines_of(ad.jit(warns), x) == lines_of(warns, x) != []
-
-
-def test_a_question_where_warnings_are_ignored_does_not_silence_what_was_before() -> None:
-    def asks(x: Any) -> Any:
-        y = np.log(x)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return x if np.isinf(y).any() else y
-
-    x = np.array([0.0, 1.0])
-    assert lines_of(ad.jit(asks), x) == lines_of(asks, x) != []
-
-
-def test_who_listens_to_warnings_does_not_hear_what_was_before() -> None:
-    def listens(x: Any) -> Any:
-        y = np.log(x)
-        with warnings.catch_warnings(record=True) as record:
-            warnings.simplefilter("always")
-            z = x if np.isinf(y).any() else y
-        return z * (1 + len(record))
-
-    x = np.array([0.0, 1.0])
-    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
-    assert lines_of(ad.jit(listens), x) == lines_of(listens, x) != []
-
-
-def test_a_jitted_function_within_leaves_what_waits_to_warn() -> None:
-    inner = ad.jit(np.cosh)
-
-    def calls(x: Any) -> Any:
-        y = np.log(x)
-        return y, inner(x), inner(np.ones(2))
-
-    x = np.array([0.0, 1.0])
-    assert lines_of(ad.jit(calls), x) == lines_of(calls, x) != []
-
-
-def test_warnings_come_before_an_error() -> None:
-    def fails(x: Any) -> Any:
-        y = np.log(x)
-        if np.sum(x) > 0:
-            raise RuntimeError
-        return y
-
-    def catches(function: Any) -> Any:
-        def caught(x: Any) -> None:
-            with pytest.raises(RuntimeError):
-                function(x)
-
-        return caught
-
-    x = np.array([0.0, 1.0])
-    assert lines_of(catches(ad.jit(fails)), x) == lines_of(catches(fails), x) != []
-
-
-def test_what_was_said_of_one_line_is_said_of_another() -> None:
-    def warns(x: Any) -> Any:
-        y = np.log(x)
-        if np.isinf(y).any():
-            y = y + 1
-        return y, np.log(2 * x)
-
-    x = np.array([0.0, 1.0])
-    assert len(lines_of(warns, x)) == 2
-    assert lines_of(ad.jit(warns), x) == lines_of(warns, x)
-
-
-def test_who_listens_to_warnings_hears_them() -> None:
-    def listens(x: Any) -> Any:
-        with warnings.catch_warnings(record=True) as record:
-            warnings.simplefilter("always")
-            y = np.log(x)
-        return y * len(record)
-
-    x = np.array([0.0, 1.0])
-    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
-
-
-def test_who_listens_to_a_batch_within_hears_it() -> None:
-    def listens(x: Any) -> Any:
-        with warnings.catch_warnings(record=True) as record:
-            warnings.simplefilter("always")
-            y = ad.vmap(lambda a: np.log(a) * 2)(x)
-        return y, x * len(record)
-
-    x = np.array([0.0, 0.3, -0.6])
-    np.testing.assert_array_equal(ad.jit(listens)(x), listens(x))
-
-
-def test_who_raises_at_infinities_is_raised_to() -> None:
-    def raises(x: Any) -> Any:
-        try:
-            with np.errstate(all="raise"):
-                return np.log(x)
-        except FloatingPointError:
-            return x - 1
-
-    x = np.array([0.0, 1.0])
-    np.testing.assert_array_equal(ad.jit(raises)(x), raises(x))
-
-
-def test_errors_are_numpys() -> None:
-    def fails(x: Any) -> Any:
-        return np.exp(x) + np.ones(3)
-
-    with pytest.raises(ValueError, match="could not be broadcast together") as expected:
-        fails(X)
-    with pytest.raises(ValueError, match="could not be broadcast together") as error:
-        ad.jit(fails)(X)
-    assert str(error.value).splitlines()[0] == str(expected.value)
-
-
 def test_small_arrays_are_computed_beside_their_records(computed: list[Any]) -> None:
     postponed.LARGE = 1 << 19
     np.testing.assert_allclose(ad.jit(lambda x: np.sum(np.exp(x)))(X), np.sum(np.exp(X)))
@@ -393,6 +228,29 @@ def test_memory_is_let_go_of() -> None:
     jitted(X)
     gc.collect()
     assert not [x for x in gc.get_objects() if type(x) is Postponed]
+
+
+def test_what_waits_holds_few_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    living: list[int] = []
+    compute = Postponed._compute
+
+    def counted(self: Postponed) -> None:
+        compute(self)
+        arrays = [x for x in gc.get_objects() if type(x) is Postponed and x._array is not None]
+        living.append(sum([x.size > 1 for x in arrays]))
+
+    def adds(x: Any) -> Any:
+        total = 0.0
+        for k in range(20):
+            y = np.exp(x * k)
+            total = total + np.sum(y * x)
+            if y[0] < 0:
+                return x
+        return total
+
+    monkeypatch.setattr(Postponed, "_compute", counted)
+    np.testing.assert_allclose(ad.jit(adds)(X), adds(X))
+    assert max(living) < 10
 
 
 # --- inputs ---------------------------------------------------------------------------------------

@@ -134,3 +134,21 @@ def test_a_warning_that_is_an_error_is_that_error() -> None:
         for call in (function, ad.jit(function), ad.grad(function)):
             with pytest.raises(RuntimeWarning, match="Precision loss"):
                 call(x)
+
+
+@pytest.mark.parametrize("modes", [{"all": "warn"}, {"under": "warn"}, {"divide": "warn"}])
+@pytest.mark.parametrize("around", ["warn", "ignore"])
+@pytest.mark.filterwarnings("default")
+def test_a_warning_that_is_asked_for_names_the_line(modes: dict[str, Any], around: Any) -> None:
+    def function(x: Any) -> Any:
+        with np.errstate(**modes):
+            return np.log(x) + np.exp(-1e3 * x)
+
+    x = np.array([0.0, 1.0])
+    said = []
+    for call in (function, ad.jit(function), ad.jacobian(function)):
+        with np.errstate(all=around), warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            call(x)
+        said.append([(str(warning.message), warning.lineno) for warning in record])
+    assert said[1] == said[2] == said[0]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal, stats
+from scipy import signal, special, stats
 from scipy.spatial import KDTree
 
 import adjoint as ad
@@ -296,3 +296,16 @@ def test_what_only_scipys_modules_may_ask_is_asked_by_others_at_every_call() -> 
 
     for function in (loaded, counted):
         assert "is captured at every call" in str(ad.explain(function, X))
+
+
+def test_what_scipy_does_about_errors_within_is_done_at_each_call() -> None:
+    def function(x: Any) -> Any:
+        try:
+            with special.errstate(all="raise"):
+                return special.gamma(x)
+        except special.SpecialFunctionError:
+            return -x
+
+    jitted = ad.jit(function)
+    for x in (1.5, 0.0, 2.5, -1.0):
+        np.testing.assert_allclose(jitted(np.array([x, 2.0])), function(np.array([x, 2.0])))

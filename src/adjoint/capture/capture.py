@@ -323,7 +323,7 @@ def _run(
     with spoken(trace.said):
         try:
             result = call(clone.call, inputs)
-        except Exception as error:
+        except BaseException as error:
             _warn_before(trace, error)
             raise
     for outer in captures():
@@ -344,9 +344,12 @@ def _run(
     return outputs, treedef, tuple([n for n in cells if _is_cell(leaves[n])])
 
 
-def _warn_before(trace: Trace, error: Exception) -> None:
-    """Warn of what was postponed when an error ends a capture, as no program will run."""
-    if not trace.said.around and not isinstance(error, MemoryError):
+def _warn_before(trace: Trace, error: BaseException) -> None:
+    """Warn of what was postponed when an error ends a capture, as no program will run.
+
+    Not when there is no memory for that, or somebody has pressed Ctrl-C and waits.
+    """
+    if not trace.said.around and not isinstance(error, (MemoryError, KeyboardInterrupt)):
         trace.said.hear()
 
 

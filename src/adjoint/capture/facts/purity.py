@@ -28,6 +28,8 @@ _IMPURE_MODULES: Final = (
     *("numpy.ctypeslib", "numpy.lib._datasource"),
     *("numpy.f2py", "numpy.ma", "scipy.io", "scipy.datasets", "scipy._lib"),
     *("scipy._external", "adjoint.testing"),
+    # What SciPy does about errors within it is no part of a program.
+    *("scipy.special.errstate", "scipy.special._ufuncs.errstate"),
 )
 # Of these, members that are pure: which namespace is an array's follows from its type.
 _PURE_MEMBERS: Final = frozenset({"scipy._lib._array_api_override.array_namespace"})

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +26,11 @@ MODULE = "scipy.special"
 SPECIAL: dict[str, Primitive] = {}
 _SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
 ALIASES = {"psi": "digamma", "jv": "jn"}  # two ufuncs under one name
+_USUAL: Final = {
+    **dict.fromkeys(("singular", "underflow", "overflow", "slow", "loss"), "ignore"),
+    **dict.fromkeys(("no_result", "domain", "arg", "other"), "ignore"),
+    "memory": "raise",
+}
 
 Partial = Callable[..., Any] | EmptySlot | None
 Operands = tuple[Draw | Fixed, ...]
@@ -41,6 +47,24 @@ def find_special(ufunc: Any) -> Primitive | None:
         return None
     UFUNCS[ufunc] = primitive
     return primitive
+
+
+def errors_are_ignored() -> bool:
+    """Whether SciPy's functions keep quiet about errors, as they do unless asked."""
+    special = sys.modules.get(MODULE)
+    if special is None:  # then nobody has asked for errors
+        return True
+    actions = special.geterr()
+    return bool(
+        actions == _USUAL
+        or all(action == "ignore" or kind == "memory" for kind, action in actions.items())
+    )
+
+
+def errors_ignored() -> AbstractContextManager[Any]:
+    """Let SciPy's functions keep quiet about errors."""
+    special: Any = sys.modules.get(MODULE)
+    return nullcontext() if errors_are_ignored() else special.errstate(**_USUAL)
 
 
 def call(name: str, *operands: Any) -> Any:

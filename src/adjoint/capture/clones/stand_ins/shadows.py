@@ -33,7 +33,7 @@ from adjoint.capture.numpy.making import values as numpy_values
 from adjoint.capture.numpy.operations.ufuncs import COMPOSED
 from adjoint.capture.numpy.polynomials.series import SERIES
 from adjoint.capture.numpy.table import any_traced, call, call_traced, unwrap_all
-from adjoint.capture.recording.effects.floating_point import as_set
+from adjoint.capture.recording.effects.floating_point import as_set, note_warnings
 from adjoint.capture.recording.exits.escape import unpacking
 from adjoint.capture.recording.memory.views import copy_of
 from adjoint.capture.recording.tracing.applying import silence
@@ -239,6 +239,7 @@ class ShadowErrstate(np.errstate):
             refuse(refusal)
             raise refusal
         super().__enter__()
+        note_warnings()
         self._trace = trace
         self._first = 0 if self._trace is None else len(self._trace.records)
         self._said = None

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.capture.recording.tracing.said import Said
-from adjoint.capture.recording.tracing.trace import note_effect
+from adjoint.capture.recording.tracing.trace import captures, note_effect
 
 _DEFAULT: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 _TOLD: Final = {"divide": "log", "over": "log", "invalid": "log"}
@@ -125,6 +125,21 @@ def as_set() -> dict[str, str]:
     modes: Any = np.geterr()
     ours = isinstance(np.geterrcall(), Speaker)
     return {kind: "warn" if ours and mode == "log" else mode for kind, mode in modes.items()}
+
+
+def note_warnings() -> None:
+    """Let what NumPy would warn of in a capture be said at the user's line, from now on."""
+    stack = captures()
+    modes: Any = np.geterr()
+    warned = [kind for kind, mode in modes.items() if mode == "warn"]
+    if not (stack and warned):
+        return
+    if not isinstance(np.geterrcall(), Speaker):
+        if not {"log", "call"}.isdisjoint(modes.values()):
+            return  # to an object of the user's
+        np.seterrcall(Speaker(stack[-1].said))
+    noted: Any = dict.fromkeys(warned, "log")
+    np.seterr(**noted)
 
 
 def noted_modes() -> tuple[Any, ...] | None:

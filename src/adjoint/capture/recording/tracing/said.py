@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
 _module: Any = warnings
 # By what warnings are shown: `catch_warnings(record=True)` puts a list in the place of the second.
 _SHOWING: Final = [n for n in ("showwarning", "_showwarnmsg_impl") if hasattr(warnings, n)]
+_HELD: Final = 4  # large arrays that may be there for what waits alone
 
 
 class Said(set[str]):
@@ -21,13 +23,15 @@ class Said(set[str]):
     user's code asked for them; those of captures within one are its own. around: whether it is one
     of these. filters, before, shown: what becomes of warnings, as it was at the beginning. ignored:
     what NumPy did not warn of then. apart: how many `np.errstate` there are around the user's code.
+    computed: large values that have been computed meanwhile, by weak references.
     """
 
-    __slots__ = ("apart", "around", "before", "filters", "ignored", "shown", "waiting")
+    __slots__ = ("apart", "around", "before", "computed", "filters", "ignored", "shown", "waiting")
 
     def __init__(self) -> None:
         super().__init__()
         self.waiting: dict[Any, None] = {}
+        self.computed: list[ref[Any]] = []
         self.apart = 0
         self.around = False
 
@@ -87,10 +91,24 @@ class Said(set[str]):
             texts |= value.said
         return texts
 
+    def keep_memory_low(self) -> None:
+        """Compute what waits, where it holds several large arrays to be computed of.
+
+        NumPy would have let go of them. Example: a loop that looks at large distances in each
+        round, and adds up their sums, which nobody looks at before the end.
+        """
+        living = [value.size for value in [held() for held in self.computed] if value is not None]
+        if len(living) < len(self.computed):
+            self.computed = [held for held in self.computed if held() is not None]
+        if sum(living) > _HELD * max(living, default=0):
+            self.hear()
+            self.computed.clear()
+
     def forget(self) -> None:
         """Let what is not computed by now be silent; but not what a capture around it waits for."""
         if not self.around:
             self.waiting.clear()
+            self.computed.clear()
 
 
 def _shown() -> list[Any]:

@@ -32,6 +32,8 @@ from adjoint.capture.recording.values.postponed import (
     operand_of,
     order_of,
 )
+from adjoint.primitives import find_special
+from adjoint.primitives.special.declaring import errors_are_ignored
 
 _BY_LENGTHS: Final = frozenset(
     {
@@ -47,8 +49,20 @@ _AXES: Final = frozenset({int, tuple, type(None)})
 _OPERANDS: Final = frozenset(
     {Traced, np.ndarray, float, int, bool, complex, np.float64, np.float32, np.bool_}
 )
+# The user's own, of `np.frompyfunc`, are not asked: they would notice.
+_NUMPYS: Final = frozenset(
+    {
+        value
+        for value in vars(np).values()
+        if type(value) is np.ufunc
+        and value.nout == 1
+        and (value.signature is None or value is np.matmul)
+    }
+)
 _SILENT: Final = frozenset({"ignore", "log"})
 _KINDS: Final = "fcb"
+_WHOLE: Final = "iu"
+_NO_WHOLE: Final = np.dtype(bool)
 _APART: Final = getattr(sys.flags, "context_aware_warnings", 0)  # filters that nobody can compare
 
 
@@ -70,11 +84,16 @@ def later(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Postponed
         return None
     if type(told) is not np.ndarray and not isinstance(told, np.generic):
         return None
+    if told.dtype.kind in _WHOLE and any([_is_whole(x) for x in operands]):
+        return None
     order = order_of(told.strides)
     if not np.transpose(told, order).flags.c_contiguous:
         return None
     shape = tuple([n if n == 1 else lengths[n - 2] for n in told.shape])
-    return _postponed(theirs, operands, args, kwargs, told.dtype, shape, order)
+    result = _postponed(theirs, operands, args, kwargs, told.dtype, shape, order)
+    if result is not None:
+        result.cell = not shape and type(told) is np.ndarray
+    return result
 
 
 def _postponed(
@@ -107,14 +126,17 @@ def _is_asked(theirs: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     if kwargs or not all([type(x) in _OPERANDS for x in args]):
         return False
     if type(theirs) is np.ufunc:
-        return theirs.nout == 1 and (theirs.signature is None or theirs is np.matmul)
+        return theirs in _NUMPYS or (theirs.nout == 1 and find_special(theirs) is not None)
     return theirs in _BY_LENGTHS and (theirs is not np.where or len(args) == 3)
 
 
 def may_wait_to_warn() -> bool:
-    """Whether NumPy warns of an infinity at most, and nobody listens to that here and now."""
+    """Whether NumPy warns of an infinity at most, and nobody listens to that here and now.
+
+    SciPy, which raises errors and warns in its own way where it is asked to, must not have been.
+    """
     modes = hooks.noted_modes()
-    if modes is None or not _SILENT.issuperset(modes) or _APART:
+    if modes is None or not _SILENT.issuperset(modes) or _APART or not errors_are_ignored():
         return False
     said = captures()[0].said
     return said.warns_as_before_or_not and said.are_heard_as_before and not _is_error_to_warn()
@@ -142,6 +164,11 @@ def _twin(x: Any, short: dict[int, int]) -> Any:
     narrow = [1 if axis in spread else n for axis, n in enumerate(shape)]
     laid = np.ones([narrow[axis] for axis in order], x.dtype)
     return np.broadcast_to(np.transpose(laid, np.argsort(order)), shape)
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether a number is whole, and not known: NumPy refuses `2 ** n` where n is negative."""
+    return getattr(x, "dtype", _NO_WHOLE).kind in _WHOLE
 
 
 def _layout(x: np.ndarray[Any, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:

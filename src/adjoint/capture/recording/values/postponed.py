@@ -17,6 +17,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from adjoint.capture.recording.tracing.hooks import hooks
 from adjoint.capture.recording.tracing.said import Said
 from adjoint.capture.recording.tracing.trace import captures
 from adjoint.capture.recording.tracing.traced import Traced, postpone, postponed_of, value_of
+from adjoint.primitives.special.declaring import errors_ignored
 
 LARGE: Final = 1 << 19  # numbers of an array from which computing it is postponed
 _SHARE: Final = 4  # what is kept to compute with is copied where it is so much smaller than that
@@ -35,13 +37,14 @@ class Postponed:
 
     function, operands, named: what computes it, of arrays that nobody writes into and of other
     such results. order: its axes as they lie in memory, the outermost first. read: whether others
-    are computed of it, so that its array is not for writing. said, place, modes: where NumPy's
-    warnings are noted, the user's line, and how NumPy treats errors there; None for what is silent.
+    are computed of it, so that its array is not for writing. cell: whether it is an array although
+    it has no axes, as that of `np.where` is. said, place, modes: where NumPy's warnings are noted,
+    the user's line, and how NumPy treats errors there; None for what is silent.
     """
 
     __slots__ = (
-        *("_array", "dtype", "function", "modes", "named", "operands", "order", "place", "read"),
-        *("said", "shape"),
+        *("_array", "cell", "dtype", "function", "modes", "named", "operands", "order", "place"),
+        *("__weakref__", "read", "said", "shape"),
     )
 
     def __init__(
@@ -59,7 +62,7 @@ class Postponed:
         self.dtype = dtype
         self.shape = shape
         self.order = order
-        self.read = False
+        self.read = self.cell = False
         self.said: Said | None = None
         self.place: Any = None
         self.modes: Any = None
@@ -71,7 +74,7 @@ class Postponed:
     @property
     def kind(self) -> type:
         """The type of the value."""
-        return np.ndarray if self.shape else self.dtype.type
+        return np.ndarray if self.shape or self.cell else self.dtype.type
 
     @property
     def size(self) -> int:
@@ -87,17 +90,27 @@ class Postponed:
 
     def taken(self) -> Any:
         """The value, for one who may write into it."""
-        self.settle()
-        return self._array.copy(order="K") if self.read and self.shape else self._array
+        self._look()
+        shared = self.read and self.kind is np.ndarray
+        return self._array.copy(order="K") if shared else self._array
 
     def lent(self) -> Any:
         """The value, for one who only reads it."""
-        self.settle()
+        self._look()
         self.read = True
         return self._array
 
+    def _look(self) -> None:
+        if self._array is None:
+            self.settle()
+            stack = captures()
+            if stack:
+                stack[0].said.keep_memory_low()
+
     def settle(self) -> None:
         """Compute the value; what it is computed of comes first, one after another."""
+        if self._array is not None:
+            return
         stack = [self]
         while stack:
             last = stack[-1]
@@ -115,10 +128,13 @@ class Postponed:
         if said is not None and self in said.waiting:
             del said.waiting[self]
             silent = np.errstate(call=hooks.speaker(said, place=self.place), **self.modes)
-        with silent:
+        with silent, errors_ignored():  # as SciPy did where it was asked for
             result = self.function(*values, **self.named)
         self._array = _lying(result, self.order) if self.shape else result
         self.operands = ()
+        stack = captures()
+        if self.size >= LARGE and stack:
+            stack[0].said.computed.append(ref(self))
 
 
 def _lying(array: Any, order: tuple[int, ...]) -> Any:

@@ -11,7 +11,6 @@ the ufunc, once for each, and a first function is tried.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -21,7 +20,7 @@ import numpy as np
 from adjoint.executors.native.machine.kernels import PREFIX, kernel
 from adjoint.executors.native.machine.symbols import address_of, define
 from adjoint.primitives.declaration import PRIMITIVES
-from adjoint.primitives.special.declaring import MODULE
+from adjoint.primitives.special.declaring import MODULE, errors_are_ignored
 from adjoint.primitives.typing_rules import LateUfunc, resolve
 
 _PREFIX: Final = "ufunc."
@@ -118,7 +117,7 @@ def number_function(name: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
 def provide(symbol: str) -> None:
     """Define a symbol, if it is that of a loop which this process has."""
     if symbol == IGNORED:
-        define(IGNORED, id(_errors_are_ignored))
+        define(IGNORED, id(errors_are_ignored))
     if not symbol.startswith(_PREFIX) or address_of(symbol) is not None:
         return
     if symbol.startswith(PREFIX):
@@ -226,23 +225,4 @@ def _is_as_known() -> bool:
 # A function of Python's without arguments: whether SciPy's functions keep quiet about errors, as
 # they do unless asked. Where not, SciPy itself must run, to warn or to raise.
 IGNORED: Final = "scipy.errors_are_ignored"
-_QUIET: Final = frozenset({"ignore"})
-_USUAL: Final = {
-    **dict.fromkeys(("singular", "underflow", "overflow", "slow", "loss"), "ignore"),
-    **dict.fromkeys(("no_result", "domain", "arg", "other"), "ignore"),
-    "memory": "raise",
-}
-
-
-def _errors_are_ignored() -> bool:
-    special = sys.modules.get(MODULE)
-    if special is None:  # then nobody has asked for errors
-        return True
-    actions = special.geterr()
-    return bool(
-        actions == _USUAL
-        or all(action == "ignore" or kind == "memory" for kind, action in actions.items())
-    )
-
-
-define(IGNORED, id(_errors_are_ignored))
+define(IGNORED, id(errors_are_ignored))
