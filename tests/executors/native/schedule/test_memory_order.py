@@ -17,6 +17,7 @@ from adjoint.executors.native.schedule.memory_order import MemoryOrders
 from benchmarks.gradbench import inputs
 from benchmarks.gradbench.learning import GMM, log_posterior
 from benchmarks.kmeans import by_differences, direction_of
+from tests.executors.native.random_programs import random_program
 from tests.sampling import one_in
 
 BLOCK = 12
@@ -177,3 +178,17 @@ def test_joined_pieces_are_not_read_under_masks() -> None:
 
     assert _text(joined, *pieces).count("masked") == 0
     np.testing.assert_array_equal(ad.jit(joined)(*pieces), joined(*pieces))
+
+
+def test_the_order_does_not_depend_on_where_objects_lie() -> None:
+    """Two orders of an array are as good here, and sets come in the order of addresses."""
+    program, _ = random_program(738, False)
+    held: list[Any] = []  # so that what comes next lies elsewhere
+    texts = set()
+    for number in range(12):
+        held.append([object() for _ in range(7 * number)])
+        code = lowered(program, Needs())
+        assert code is not None
+        held.append(code)
+        texts.add(code.text)
+    assert len(texts) == 1

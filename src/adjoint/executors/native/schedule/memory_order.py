@@ -82,7 +82,7 @@ class MemoryOrders:
     def __init__(self, graph: Graph, scheduler: Scheduler, fixed: set[Variable]) -> None:
         self.graph = graph
         self.fixed = fixed
-        self.walks: dict[Variable, set[_ArrayWalk]] = {}
+        self.walks: dict[Variable, dict[_ArrayWalk, None]] = {}  # each once, in order
         self.products: dict[Variable, list[ArrayNode]] = {}
         self.one_by_one = 0.0  # numbers that loops without lanes read and write
         ways = paths(scheduler.items)
@@ -97,7 +97,8 @@ class MemoryOrders:
                     self._walk(variable, terms, ways[node.number])
         for node in graph.nodes:
             if node.kind is Kind.ROUTINE and _is_contraction(node):
-                for atom in {node.output, *(access.source for access in node.accesses)}:
+                sources = [access.source for access in node.accesses]
+                for atom in dict.fromkeys((node.output, *sources)):
                     if isinstance(atom, Variable):
                         self.products.setdefault(atom, []).append(node)
 
@@ -120,9 +121,8 @@ class MemoryOrders:
         inner = labels[labels.index(lane) + 1 :]
         within = tuple(label for label in inner if label in used)
         # What is read again in the same loop is in a register.
-        self.walks.setdefault(variable, set()).add(
-            _ArrayWalk(terms, lane, path[:depth], within, count)
-        )
+        walk = _ArrayWalk(terms, lane, path[:depth], within, count)
+        self.walks.setdefault(variable, {})[walk] = None
 
     # --- what is chosen ---------------------------------------------------------------------------
 
