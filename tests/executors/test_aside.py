@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.base.arrays import type_of
+from adjoint.base.arrays import array_type, type_of
 from adjoint.executors import NativeExecutor, aside
 from adjoint.executors.tiered import Tiered
+from adjoint.loops.bodies import interpreted
 from adjoint.loops.declared import SCAN, WHILE
-from adjoint.program import Literal, Program, all_equations
+from adjoint.primitives import UFUNCS
+from adjoint.program import Builder, Literal, Program, all_equations, operation
 from benchmarks.descents import particle_plainly, saddle_plainly
 
 
@@ -205,3 +207,22 @@ def test_what_a_loop_binds_on_some_path_is_part_of_it_from_its_first_round_on(
     ad.cache_clear()
     ad.jit(function)(start)
     assert sum(equation.primitive is WHILE for equation in all_equations(seen[-1])) <= most
+
+
+def test_silence_begins_seldom_and_what_may_warn_stays_in_order() -> None:
+    builder = Builder()
+    exp, log, sin = (operation(UFUNCS[ufunc]) for ufunc in (np.exp, np.log, np.sin))
+    x = builder.input(array_type((), np.dtype(float)))
+    marked: list[tuple[Any, bool]] = [(exp, False), (sin, True), (log, False), (sin, True)]
+    atoms = [x]
+    for number, (op, derived) in enumerate(marked):
+        builder.derived = derived
+        atoms += builder.emit(op, [atoms[0 if number == 3 else -1]])  # the last one of x again
+    builder.derived = False
+    atoms += builder.emit(exp, [x])  # could come at once, but for the logarithm before it
+    program = builder.build(atoms[1:])
+    groups = aside._in_groups(program)
+    names = [(silent, [one.primitive.name for one in group]) for silent, group in groups]
+    assert names == [(False, ["exp"]), (True, ["sin", "sin"]), (False, ["log", "exp"])]
+    got = aside._interpreted(program, [np.float64(0.5)], 1)
+    assert got == interpreted(program)(np.float64(0.5))

@@ -10,9 +10,7 @@ the same values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import lru_cache, partial
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,8 +33,6 @@ _EQUATION: Final = 1.5e-6  # seconds that interpreting an equation takes, about
 _CODE: Final = 1e-4  # seconds that the machine code of a loop takes, about
 _SMALL: Final = 1000  # numbers of an array up to which it is kept until all is computed
 _LONG: Final = 1e-3  # seconds of NumPy's from which a loop is looked after by itself
-_LOUD: Final = nullcontext()
-_silence: Final = partial(np.errstate, all="ignore")
 
 
 class _LoopAside:
@@ -94,10 +90,10 @@ def loop_results(op: Operation, values: Sequence[Any], longest: int) -> tuple[An
 
 def _few(loop: _LoopAside, body: Program, longest: int) -> tuple[int, float]:
     """How many rounds are made before it is compiled, and the seconds of one."""
+    of_round = _seconds_aside(body, longest)
     if holds_long_loops(body, longest):
-        of_round = _seconds_aside(body, longest)
         return max(int(loop.left(_SHARE_AROUND) / of_round), _FEWEST), of_round
-    of_round = seconds_of_run(body, longest)
+    of_round = max(of_round, seconds_of_run(body, longest))
     return max(int(loop.left() / of_round), _FEWEST), of_round
 
 
@@ -153,7 +149,7 @@ def _plainly(op: Operation, values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _has_nan(results: Sequence[Any]) -> bool:
     """Whether a number among the results differs from itself."""
-    return any([np.any(x != x) if isinstance(x, np.ndarray) else x != x for x in results])
+    return any([(x != x).any() if isinstance(x, np.ndarray) else x != x for x in results])
 
 
 # --- programs that hold loops ---------------------------------------------------------------------
@@ -243,7 +239,8 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
     first = len(places)
     count = first + len(literals)
     at = {id(literal): first + number for number, literal in enumerate(literals)}
-    equations = _silent_last(program)
+    groups = _in_groups(program)
+    equations = [equation for _, group in groups for equation in group]
     ended = _last_read(equations, program.outputs)
     for equation in equations:
         for variable in equation.outputs:
@@ -258,9 +255,7 @@ def _steps(program: Program, longest: int) -> _PreparedProgram:
         run, several = _run_of(equation, longest), equation.primitive.multiple
         return _PreparedOperation(run, operands, several, tuple(map(place, ended[equation])))
 
-    steps = [
-        (silent, tuple(map(prepared, alike))) for silent, alike in groupby(equations, _is_silent)
-    ]
+    steps = [(silent, tuple(map(prepared, group))) for silent, group in groups]
     values = tuple([literal.value for literal in literals])
     return _PreparedProgram(values, tuple(steps), tuple(map(place, program.outputs)))
 
@@ -283,23 +278,28 @@ def _last_read(
     return ended
 
 
-def _is_silent(equation: Equation) -> bool:
-    return bool(equation.derived)
+def _in_groups(program: Program) -> list[tuple[bool, list[Equation]]]:
+    """The equations in groups in which NumPy's warnings are silent, or not; as few as may be.
 
-
-def _silent_last(program: Program) -> list[Equation]:
-    """The equations in an order in which silence begins once, if what the user wrote allows it."""
-    derived: set[Any] = set()
-    loud, silent = [], []
-    for equation in program.equations:
-        if _is_silent(equation):
-            silent.append(equation)
-            derived.update(equation.outputs)
-        elif derived.isdisjoint(equation.inputs):
-            loud.append(equation)
-        else:
-            return list(program.equations)
-    return loud + silent
+    What may warn stays in its order.
+    """
+    groups: list[tuple[bool, list[Equation]]] = []
+    waiting, silent = list(program.equations), False
+    while waiting:
+        group, rest, stopped = [], [], False
+        later: set[Any] = set()
+        for equation in waiting:
+            alike = bool(equation.derived) is silent
+            if alike and not stopped and later.isdisjoint(equation.inputs):
+                group.append(equation)
+            else:
+                stopped = stopped or (alike and not silent)
+                rest.append(equation)
+                later.update(equation.outputs)
+        if group:
+            groups.append((silent, group))
+        waiting, silent = rest, not silent
+    return groups
 
 
 def _run_of(equation: Equation, longest: int) -> Callable[..., Any]:
@@ -325,18 +325,26 @@ def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tu
     """The results of a program, one equation after another."""
     literals, groups, outputs = _steps(program, longest)
     values = [*arguments, *literals]
-    value_at = values.__getitem__
     for silent, steps in groups:
-        with _silence() if silent else _LOUD:
-            for run, operands, several, ended in steps:
-                results = run(*map(value_at, operands))
-                if several:
-                    values += results
-                else:
-                    values.append(results)
-                for place in ended:
-                    values[place] = None
+        if silent:
+            with np.errstate(all="ignore"):
+                _follow(steps, values)
+        else:
+            _follow(steps, values)
     return tuple([values[place] for place in outputs])
+
+
+def _follow(steps: Sequence[_PreparedOperation], values: list[Any]) -> None:
+    """Add the results of some operations to the values, and let go of what is read no more."""
+    value_at = values.__getitem__
+    for run, operands, several, ended in steps:
+        results = run(*map(value_at, operands))
+        if several:
+            values += results
+        else:
+            values.append(results)
+        for place in ended:
+            values[place] = None
 
 
 def forget_aside() -> None:

@@ -454,11 +454,7 @@ class _Constructs:
             result = results[number]
             assert result is not None
             given[operand - 1] = result
-        numbers = {
-            k: CarriedNumber(block, v.type, None)
-            for k, v in enumerate(self.node.outputs)
-            if not v.type.ndim
-        }
+        numbers = [k for k, variable in enumerate(self.node.outputs) if not variable.type.ndim]
         labels = [block.new_label("branch") for _ in self.construct.bodies]
         after = block.new_label("after")
         cases = "".join(f" i64 {k}, label %{label}" for k, label in enumerate(labels[1:-1], 1))
@@ -470,16 +466,16 @@ class _Constructs:
             block.do(f"br i1 {low}, label %{labels[0]}, label %{others}")
             block.place(others)
             block.do(f"switch i64 {index}, label %{labels[-1]} [{cases} ]")
+        ends, ways = [], []
         for number, label in enumerate(labels):
             block.place(label)
             body = self._body(number, given, results)
-            for k, slot in numbers.items():
-                slot.advance(body.result(k))
+            ends.append(block.label)
+            ways.append([body.result(k) for k in numbers])
             block.do(f"br label %{after}")
         block.place(after)
-        for k, slot in numbers.items():
-            value = slot.finish()
-            assert value is not None
+        chosen = [block.merged(ends, values) for values in zip(*ways, strict=True)]
+        for k, value in zip(numbers, chosen, strict=True):
             self.writer.define_number(self.node.outputs[k], value)
 
 

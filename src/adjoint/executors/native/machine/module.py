@@ -6,6 +6,7 @@ in which Python makes one thousand of those objects.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -239,6 +240,18 @@ class Block:
                 )
             )
         return Value(tuple(parts), value.dtype, lanes)
+
+    def merged(self, ends: Sequence[str], values: Sequence[Value]) -> Value:
+        """The value that comes from the block, of those that end in this one, which was left.
+
+        It has to stand before all else in its block.
+        """
+        kind = register_type(values[0])
+        parts = []
+        for texts in zip(*[value.parts for value in values], strict=True):
+            ways = [f"[{text}, %{end}]" for text, end in zip(texts, ends, strict=True)]
+            parts.append(self.op(f"phi {kind} {', '.join(ways)}"))
+        return Value(tuple(parts), values[0].dtype, values[0].lanes)
 
     def function(self, header: str) -> str:
         """The text of the function: `define ... {`, its stack memory, its instructions."""
