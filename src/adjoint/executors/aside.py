@@ -310,20 +310,37 @@ def _run_of(equation: Equation, longest: int) -> Callable[..., Any]:
     if op.primitive is WHILE:
         return lambda *values: loop_results(op, values, longest)
     if op.primitive is SWITCH:
-        return lambda *values: _branch(params["branches"], values, longest)
+        return _branching(params["branches"], longest)
     if op.primitive is CHECKPOINT:
         return lambda *values: _interpreted(params["body"], values, longest)
     return partial(op.primitive.evaluate, **params) if params else op.primitive.evaluate
 
 
-def _branch(branches: Sequence[Program], values: Sequence[Any], longest: int) -> tuple[Any, ...]:
-    index = min(max(int(values[0]), 0), len(branches) - 1)
-    return _interpreted(branches[index], values[1:], longest)
+def _branching(branches: Sequence[Program], longest: int) -> Callable[..., tuple[Any, ...]]:
+    """What gives the results of a branch, each of which is prepared when it is taken first."""
+    prepared: dict[int, _PreparedProgram] = {}
+    last = len(branches) - 1
+
+    def run(index: Any, *arguments: Any) -> tuple[Any, ...]:
+        place = int(index)
+        if not 0 <= place <= last:
+            place = 0 if place < 0 else last
+        branch = prepared.get(place)
+        if branch is None:
+            branch = prepared[place] = _steps(branches[place], longest)
+        return _results_of(branch, arguments)
+
+    return run
 
 
 def _interpreted(program: Program, arguments: Sequence[Any], longest: int) -> tuple[Any, ...]:
     """The results of a program, one equation after another."""
-    literals, groups, outputs = _steps(program, longest)
+    return _results_of(_steps(program, longest), arguments)
+
+
+def _results_of(prepared: _PreparedProgram, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a program that has been prepared."""
+    literals, groups, outputs = prepared
     values = [*arguments, *literals]
     for silent, steps in groups:
         if silent:
