@@ -114,8 +114,7 @@ class CarriedNumber:
         self.scalar = scalar_type(type_.dtype)
         parts = 2 if type_.dtype.kind == "c" else 1
         self.slots = [block.stack(self.scalar, 16) for _ in range(parts)]
-        if initial is not None:
-            self.advance(initial)
+        self.advance(initial)
 
     def current(self) -> BodyOperand:
         """The number."""
